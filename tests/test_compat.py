@@ -108,3 +108,50 @@ def test_compat(name: str, tmp_path: Path) -> None:
     body = "\n".join(line.removeprefix("        ") for line in COMPAT[name].splitlines())
     script.write_text("import importlib, sys\n" + body)
     assert python(str(script)) == (0, "", "")
+
+
+LIBRARIES = """
+import warnings
+import torch
+from torch.nn.modules.batchnorm import _BatchNorm, _NormBase
+from torch.nn.modules.dropout import _DropoutNd
+from torch.nn.modules.instancenorm import _InstanceNorm
+from torch.nn.modules.loss import _Loss, _WeightedLoss
+assert issubclass(torch.nn.SyncBatchNorm, _BatchNorm) and issubclass(_InstanceNorm, _NormBase)
+assert isinstance(torch.nn.Dropout2d(), _DropoutNd)
+assert isinstance(torch.nn.NLLLoss(), _WeightedLoss) and issubclass(torch.nn.CTCLoss, _Loss)
+kinds = [x for x in vars(torch.optim).values() if isinstance(x, type) and x.__module__]
+assert torch.optim.RMSprop in kinds and torch.optim.Rprop in kinds  # though imported late
+assert torch.torch is torch and "numpy" in torch.__config__.show()
+from torch.distributions.multivariate_normal import Distribution, broadcast_all
+from torch._C import _TensorMeta, _disabled_torch_function_impl
+assert type(torch.Tensor) is _TensorMeta and Distribution is torch.distributions.Distribution
+assert torch._C._nn._parse_to("cpu", torch.int64) == (torch.device("cpu"), torch.int64, False, None)
+assert torch._C._nn._parse_to(dtype=torch.half, non_blocking=True)[1:3] == (torch.half, True)
+inside = []
+torch.vmap(lambda x: inside.append(torch._C._are_functorch_transforms_active()) or x)(torch.ones(2))
+assert inside == [True] and not torch._C._are_functorch_transforms_active()
+x = torch.ones(4)
+assert torch._C._is_alias_of(x, x[1:]) and not torch._C._is_alias_of(x, x + 1)
+torch._C._jit_set_profiling_executor(False)
+keys = torch._C.DispatchKeySet(torch._C.DispatchKey.CPU) | torch._C.DispatchKeySet()
+with torch._C._ExcludeDispatchKeyGuard(keys):
+    assert keys.has(torch._C.DispatchKey.CPU)
+assert torch.cuda.get_rng_state_all() == [] or torch.cuda.is_available()
+assert not isinstance(x, (torch.cuda.Stream, torch.cuda.Event, torch.Stream, torch._C.Value))
+assert torch.get_device_module("cpu") is torch.cpu
+assert isinstance(x.untyped_storage(), torch.StorageBase)
+from torch._dynamo._trace_wrapped_higher_order_op import TransformGetItemToIndex
+with TransformGetItemToIndex():
+    print(torch.vmap(lambda i: torch.arange(3)[i] * 2)(torch.tensor([2, 0])))
+try:
+    torch.ops.load_library("lib.so")
+except OSError:
+    torch.library.register_fake("lib::op", lambda x: x)  # of an operator that could not be loaded
+for entry in warnings.filters:
+    assert entry[1] is None or isinstance(entry[1].pattern, str)
+"""
+
+
+def test_what_libraries_import() -> None:
+    assert run("-c", LIBRARIES) == (0, "tensor([4, 0])\n", "")

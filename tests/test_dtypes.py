@@ -129,7 +129,7 @@ def test_low_precision_and_accumulation() -> None:
     assert low == {"float16", "bfloat16"} | {n for n in written.NAMES if n.startswith("float8")}
     for d in dtypes.all_dtypes:
         integral = not (d.is_floating_point or d.is_complex)
-        assert dtypes.accumulate(d.numpy) == (np.dtype(np.int64) if integral else d.numpy)
+        assert dtypes.sum_dtype(d.numpy) == (np.dtype(np.int64) if integral else d.numpy)
 
 
 def test_infos_are_unhashable() -> None:

@@ -42,3 +42,16 @@ def test_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert loaded["w"].tolist() == [1, 1]
     source.unlink()  # it is kept
     assert torch.utils.model_zoo.load_url(url, weights_only=True)["w"].tolist() == [1, 1]
+
+
+def test_names_that_libraries_import() -> None:
+    from rushlight.utils import model_zoo
+
+    match = torch.hub.HASH_REGEX.search("resnet18-f37072fd.pth")
+    assert match is not None and match.group(1) == "f37072fd"
+    assert torch.hub._get_torch_home() + "/hub" == torch.hub.get_dir()
+    bar = model_zoo.tqdm([1, 2], disable=True)
+    assert list(bar) == [1, 2]
+    with torch.hub._Silent(total=3) as silent:
+        silent.update(2)
+        assert silent.n == 2

@@ -311,3 +311,21 @@ def test_the_library_itself_switches_nothing_on() -> None:
         "assert not overriding._switched\n"
     )
     subprocess.run([sys.executable, "-c", program], check=True)
+
+
+def test_operands_of_einsum_are_shown_one_by_one(torch: Any) -> None:
+    seen: list[Any] = []
+
+    class Seen(torch.Tensor):
+        @classmethod
+        def __torch_function__(
+            cls, func: Any, types: Any, args: Any = (), kwargs: Any = None
+        ) -> Any:
+            if func is torch.einsum:
+                seen.append(len(args))
+            return super().__torch_function__(func, types, args, kwargs)
+
+    x = torch.ones(2, 2).as_subclass(Seen)
+    torch.einsum("ij,jk->ik", [x, x])
+    torch.einsum("ij,jk->ik", x, x)
+    assert seen == [3, 3]

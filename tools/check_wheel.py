@@ -9,7 +9,7 @@ import sys
 import zipfile
 from pathlib import Path
 
-LIMIT = 2_000_000  # bytes
+LIMIT = 3_000_000  # bytes
 BELONGS = (".py", ".pyi", ".txt", "py.typed", "_build.json", ".so", ".pyd")
 
 

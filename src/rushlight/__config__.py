@@ -121,27 +121,32 @@ def _version_of(*distributions: str) -> str:
     return "not installed"
 
 
-def show() -> None:
-    """Print the versions of everything rushlight builds on, and what is compiled.
+def show() -> str:
+    """The versions of everything rushlight builds on, and what is compiled, as text.
 
     >>> from rushlight import __config__
-    >>> __config__.show()  # doctest: +ELLIPSIS
+    >>> print(__config__.show())  # doctest: +ELLIPSIS
     rushlight 0.1.0
     ...
     """
     modules, changed = compiled(), stale()
     python = ".".join(str(part) for part in sys.version_info[:3])
-    print(f"rushlight {__version__}")
-    print(f"  python     {python} on {sys.platform} ({sys.executable})")
-    print(f"  numpy      {_version_of('numpy')}")
-    print(f"  scipy      {_version_of('scipy')}")
-    print(f"  ml_dtypes  {_version_of('ml_dtypes')}")
-    print(f"  cupy       {_version_of('cupy-cuda13x', 'cupy-cuda12x', 'cupy')}")
-    print(f"  installed  {_PACKAGE}")
+    lines = [
+        f"rushlight {__version__}",
+        f"  python     {python} on {sys.platform} ({sys.executable})",
+        f"  numpy      {_version_of('numpy')}",
+        f"  scipy      {_version_of('scipy')}",
+        f"  ml_dtypes  {_version_of('ml_dtypes')}",
+        f"  cupy       {_version_of('cupy-cuda13x', 'cupy-cuda12x', 'cupy')}",
+        f"  installed  {_PACKAGE}",
+    ]
     if modules:
-        print(f"  compiled   yes: {', '.join(name.removeprefix('rushlight.') for name in modules)}")
+        names = ", ".join(name.removeprefix("rushlight.") for name in modules)
+        lines.append(f"  compiled   yes: {names}")
     else:
-        print(f"  compiled   no: {_record()['pure_because'] or 'the compiled modules are missing'}")
+        because = _record()["pure_because"] or "the compiled modules are missing"
+        lines.append(f"  compiled   no: {because}")
     if changed:
         names = ", ".join(name.removeprefix("rushlight.") for name in changed)
-        print(f"  stale      {names}: edited since; run `make build`")
+        lines.append(f"  stale      {names}: edited since; run `make build`")
+    return "\n".join(lines)

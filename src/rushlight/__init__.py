@@ -9,6 +9,7 @@ tensor([[2., 2.],
 """
 
 import math as _math
+import sys as _sys
 import typing as _typing
 
 from rushlight import __config__ as __config__
@@ -25,7 +26,7 @@ from rushlight.missing import face as _face
 from rushlight.ops.described import describe as _describe
 from rushlight.ops.described import sign_all as _sign_all
 from rushlight.ops.registry import functions as _functions
-from rushlight.ops.registry import place as _place
+from rushlight.ops.registry import set_public_name as _place
 from rushlight.random import Generator as Generator
 from rushlight.random import default_generator as default_generator
 from rushlight.random import get_rng_state as get_rng_state
@@ -99,7 +100,25 @@ _LATER = {
     "load": "serialization",
     "save": "serialization",
     "set_printoptions": "printing",
+    "AcceleratorError": "accelerator",
+    "Event": "stand_ins",
+    "Future": "futures",
+    "OutOfMemoryError": "accelerator",
+    "ScriptModule": "jit",
+    "ScriptFunction": "jit",
+    "CompilationUnit": "jit",
+    "PyTorchFileReader": "stand_ins",
+    "PyTorchFileWriter": "stand_ins",
+    "ScriptObject": "stand_ins",
+    "StorageBase": "storage",
+    "Stream": "stand_ins",
+    "get_device_module": "accelerator",
     "_dynamo": "",
+    "_guards": "",
+    "_jit_internal": "",
+    "_ops": "",
+    "_subclasses": "",
+    "_tensor_str": "",
     "_tensor": "",
     "_utils": "",
     "_vmap_internals": "",
@@ -133,6 +152,16 @@ for _name in """
     DoubleStorage FloatStorage HalfStorage IntStorage LongStorage ShortStorage Storage
 """.split():
     _LATER[_name] = "storage_types"
+for _name in """
+    qint8 quint8 qint32 quint4x2 quint2x4 int1 int2 int3 int4 int5 int6 int7 uint1 uint2 uint3 uint4
+    uint5 uint6 uint7 float4_e2m1fn_x2
+""".split():
+    _LATER[_name] = "dtypes_unused"
+for _name in """
+    SymBool SymFloat SymInt sym_float sym_fresh_size sym_int sym_ite sym_max sym_min sym_not
+    sym_sqrt sym_sum
+""".split():
+    _LATER[_name] = "symbolic"
 for _name in """
     autocast autocast_decrement_nesting autocast_increment_nesting clear_autocast_cache
     get_autocast_cpu_dtype get_autocast_dtype get_autocast_gpu_dtype is_autocast_cache_enabled
@@ -186,6 +215,8 @@ else:
             return sorted(name for name in shown if not name.startswith("_"))
         if name in _METHODS_ONLY or name.startswith("__"):
             return None
+        if name == "torch":  # PyTorch's module has itself as an attribute
+            return _sys.modules[__name__]
         if name not in _functions:
             ops.fill_rest()
         fn = _functions.get(name)

@@ -57,7 +57,25 @@ from rushlight.func import vmap as vmap
 from rushlight.serialization import load as load
 from rushlight.serialization import save as save
 from rushlight.printing import set_printoptions as set_printoptions
+from rushlight.accelerator import AcceleratorError as AcceleratorError
+from rushlight.stand_ins import Event as Event
+from rushlight.futures import Future as Future
+from rushlight.accelerator import OutOfMemoryError as OutOfMemoryError
+from rushlight.jit import ScriptModule as ScriptModule
+from rushlight.jit import ScriptFunction as ScriptFunction
+from rushlight.jit import CompilationUnit as CompilationUnit
+from rushlight.stand_ins import PyTorchFileReader as PyTorchFileReader
+from rushlight.stand_ins import PyTorchFileWriter as PyTorchFileWriter
+from rushlight.stand_ins import ScriptObject as ScriptObject
+from rushlight.storage import StorageBase as StorageBase
+from rushlight.stand_ins import Stream as Stream
+from rushlight.accelerator import get_device_module as get_device_module
 from rushlight import _dynamo as _dynamo
+from rushlight import _guards as _guards
+from rushlight import _jit_internal as _jit_internal
+from rushlight import _ops as _ops
+from rushlight import _subclasses as _subclasses
+from rushlight import _tensor_str as _tensor_str
 from rushlight import _tensor as _tensor
 from rushlight import _utils as _utils
 from rushlight import _vmap_internals as _vmap_internals
@@ -86,6 +104,38 @@ from rushlight.autograd.anomaly_mode import is_anomaly_check_nan_enabled as is_a
 from rushlight.autograd.anomaly_mode import is_anomaly_enabled as is_anomaly_enabled
 from rushlight.autograd.anomaly_mode import set_anomaly_enabled as set_anomaly_enabled
 from rushlight.storage_types import Storage as Storage
+from rushlight.dtypes_unused import qint8 as qint8
+from rushlight.dtypes_unused import quint8 as quint8
+from rushlight.dtypes_unused import qint32 as qint32
+from rushlight.dtypes_unused import quint4x2 as quint4x2
+from rushlight.dtypes_unused import quint2x4 as quint2x4
+from rushlight.dtypes_unused import int1 as int1
+from rushlight.dtypes_unused import int2 as int2
+from rushlight.dtypes_unused import int3 as int3
+from rushlight.dtypes_unused import int4 as int4
+from rushlight.dtypes_unused import int5 as int5
+from rushlight.dtypes_unused import int6 as int6
+from rushlight.dtypes_unused import int7 as int7
+from rushlight.dtypes_unused import uint1 as uint1
+from rushlight.dtypes_unused import uint2 as uint2
+from rushlight.dtypes_unused import uint3 as uint3
+from rushlight.dtypes_unused import uint4 as uint4
+from rushlight.dtypes_unused import uint5 as uint5
+from rushlight.dtypes_unused import uint6 as uint6
+from rushlight.dtypes_unused import uint7 as uint7
+from rushlight.dtypes_unused import float4_e2m1fn_x2 as float4_e2m1fn_x2
+from rushlight.symbolic import SymBool as SymBool
+from rushlight.symbolic import SymFloat as SymFloat
+from rushlight.symbolic import SymInt as SymInt
+from rushlight.symbolic import sym_float as sym_float
+from rushlight.symbolic import sym_fresh_size as sym_fresh_size
+from rushlight.symbolic import sym_int as sym_int
+from rushlight.symbolic import sym_ite as sym_ite
+from rushlight.symbolic import sym_max as sym_max
+from rushlight.symbolic import sym_min as sym_min
+from rushlight.symbolic import sym_not as sym_not
+from rushlight.symbolic import sym_sqrt as sym_sqrt
+from rushlight.symbolic import sym_sum as sym_sum
 from rushlight.amp.autocast_mode import autocast as autocast
 from rushlight.amp.autocast_mode import autocast_decrement_nesting as autocast_decrement_nesting
 from rushlight.amp.autocast_mode import autocast_increment_nesting as autocast_increment_nesting
@@ -262,6 +312,7 @@ def _is_any_true(input: Tensor) -> Tensor: ...
 def _log_softmax(input: Tensor, dim: _int, half_to_float: _bool) -> Tensor: ...
 def _log_softmax_backward_data(grad_output: Tensor, output: Tensor, dim: _int, input_dtype: _dtype) -> Tensor: ...
 def _masked_softmax(input: Tensor, mask: Tensor, dim: _int | None = None, mask_type: _int | None = None) -> Tensor: ...
+def _neg_view(input: Tensor) -> Tensor: ...
 def _pack_padded_sequence(input: Tensor, lengths: Tensor, batch_first: _bool) -> tuple[Tensor, Tensor]: ...
 def _pad_packed_sequence(data: Tensor, batch_sizes: Tensor, batch_first: _bool, padding_value: _Number, total_length: _int) -> tuple[Tensor, Tensor]: ...
 def _safe_softmax(input: Tensor, dim: _int, dtype: _dtype | None = None) -> Tensor: ...

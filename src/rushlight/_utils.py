@@ -49,3 +49,29 @@ def _get_device_index(device: Any, optional: bool = False, allow_cpu: bool = Fal
     if found.type == "cpu" and not allow_cpu:
         raise ValueError(f"Expected a non cpu device, but got: {device}")
     return -1 if found.type == "cpu" else (found.index or 0)
+
+
+def _element_size(dtype: Any) -> int:
+    """Bytes of a number of a dtype."""
+    return int(dtype.itemsize)
+
+
+def _get_available_device_type() -> str | None:
+    """The kind of accelerator that there is."""
+    from rushlight.arrays.device import cuda_count
+
+    return "cuda" if cuda_count() else None
+
+
+def _get_device_module(device_type: str) -> Any:
+    """The module of a kind of devices."""
+    from rushlight.accelerator import get_device_module
+
+    return get_device_module(device_type)
+
+
+def _get_all_device_indices() -> list[int]:
+    """The numbers of all GPUs."""
+    from rushlight.arrays.device import cuda_count
+
+    return list(range(cuda_count()))

@@ -20,6 +20,31 @@ __all__ = [
 __dir__ = __all__.copy
 
 
+class AcceleratorError(RuntimeError):
+    """An error of a GPU."""
+
+
+class OutOfMemoryError(RuntimeError):
+    """A GPU has too little memory."""
+
+
+def get_device_module(device: Any = None) -> Any:
+    """get_device_module(device=None): the module of a kind of devices.
+
+    >>> torch.get_device_module("cpu") is torch.cpu
+    True
+    """
+    import importlib
+
+    kind = _device(device).type if device is not None else "cuda" if cuda_count() else "cpu"
+    try:
+        return importlib.import_module(f"rushlight.{kind}")
+    except ModuleNotFoundError:
+        raise RuntimeError(
+            f"Invalid device type '{kind}': please make sure it is available"
+        ) from None
+
+
 def _require() -> None:
     if cuda_count() == 0:
         raise RuntimeError("Cannot access accelerator device when none is available.")

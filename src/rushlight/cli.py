@@ -58,7 +58,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     if command == "info":
         if rest:
             return _usage("info takes no arguments")
-        __config__.show()
+        print(__config__.show())
         return 0
     if command == "kernels":
         return _kernels(rest)

@@ -23,7 +23,8 @@ from importlib.machinery import ModuleSpec, PathFinder
 from types import ModuleType, TracebackType
 from typing import Any
 
-from rushlight.missing import advice
+from rushlight import absent
+from rushlight.missing import advice, stand_ins
 
 _THEIRS, _OURS = "torch", "rushlight"
 _BESIDE = "functorch"  # the library that became torch.func: PyTorch still brings its names
@@ -47,6 +48,10 @@ class Installation:
             uninstall()
 
 
+# Libraries walk through `vars` of these, where rushlight imports much when it is first used.
+_FILLED = ("torch.optim", "torch.distributions")
+
+
 class _Loader(Loader):
     """Hands out a module of rushlight's under torch's name."""
 
@@ -56,6 +61,11 @@ class _Loader(Loader):
         name = module.__name__
         ours = importlib.import_module(_our_name(name))
         sys.modules[name] = ours
+        if name in absent.MODULES and not hasattr(ours, "__path__"):
+            ours.__path__ = []  # a package: modules in it only say what they lack
+        if name in _FILLED:
+            for late in ours.__all__:
+                getattr(ours, late)
         for child, inner in _shadowed_modules(ours, _our_name(name)).items():
             sys.modules.setdefault(f"{name}.{child}", inner)
 
@@ -73,6 +83,21 @@ def _shadowed_modules(package: ModuleType, name: str) -> dict[str, ModuleType]:
     return found
 
 
+class _AbsentLoader(Loader):
+    """Makes a module of what rushlight has not, and libraries import: see `absent`."""
+
+    def create_module(self, spec: ModuleSpec) -> ModuleType:
+        return absent.module(spec.name)
+
+    def exec_module(self, module: ModuleType) -> None:
+        return None
+
+
+def _stand_in(name: str) -> ModuleType | None:
+    """A module of what rushlight has not, as an attribute of its package."""
+    return None if absent.why(name) is None else importlib.import_module(name)
+
+
 class _Finder(MetaPathFinder):
     """Answers for `torch` and all that begins with `torch.`, before any installed torch is seen;
     for `functorch` too."""
@@ -88,6 +113,8 @@ class _Finder(MetaPathFinder):
             return None
         ours = _our_name(fullname)
         if not _exists(ours):
+            if absent.why(fullname) is not None:
+                return ModuleSpec(fullname, _AbsentLoader(), is_package=True)
             raise ModuleNotFoundError(
                 f"No module named {fullname!r}: rushlight stands in for torch in this program, "
                 f"and has no module {ours!r}{_advice(fullname)}",
@@ -277,6 +304,7 @@ def install() -> Installation:
             "or write `import rushlight as torch`."
         )
     sys.meta_path.insert(0, _finder)
+    stand_ins.append(_stand_in)
     _take_names()
     if _SPAWN in sys.modules:
         _send_installation(sys.modules[_SPAWN])
@@ -295,6 +323,7 @@ def uninstall() -> None:
     if not installed():
         return
     sys.meta_path.remove(_finder)
+    stand_ins.remove(_stand_in)
     _give_names_back()
     for name in [n for n in sys.modules if _is_theirs(n)]:
         del sys.modules[name]

@@ -391,7 +391,7 @@ def is_low_precision(raw: NumpyDtype) -> bool:
     return raw in _LOW_PRECISION
 
 
-def accumulate(raw: NumpyDtype) -> NumpyDtype:
+def sum_dtype(raw: NumpyDtype) -> NumpyDtype:
     """The type of a sum or product of such elements: int64 for bools and integers, else itself."""
     return int64.numpy if raw in _INTEGRAL else raw
 

@@ -55,7 +55,7 @@ def was_told(error: BaseException) -> bool:
     return _TOLD in error.__dict__
 
 
-def from_outside(error: BaseException) -> bool:
+def raised_by_user_code(error: BaseException) -> bool:
     """Whether code of the user's was running where an error was raised, or on the way there."""
     at = error.__traceback__
     while at is not None:
@@ -70,7 +70,7 @@ def is_meant(error: BaseException) -> bool:
     """Whether an error says what its author wanted: a `raise` of rushlight's, or of code that is
     not rushlight's, such as a function of the user's. What Python or NumPy raised from within an
     expression was not foreseen."""
-    if was_told(error) or isinstance(error, Warning) or from_outside(error):
+    if was_told(error) or isinstance(error, Warning) or raised_by_user_code(error):
         return True
     last = error.__traceback__
     while last is not None and last.tb_next is not None:

@@ -7,8 +7,10 @@ it.
 from __future__ import annotations
 
 import hashlib
+import importlib
 import importlib.util
 import os
+import re
 import sys
 import tempfile
 import urllib.parse
@@ -22,6 +24,9 @@ __all__ = [
 ]  # fmt: skip
 __dir__ = __all__.copy
 
+HASH_REGEX = re.compile(r"-([a-f0-9]*)\.")  # the checksum in the name of a file
+urlparse = urllib.parse.urlparse
+
 _chosen: dict[str, str] = {}
 
 
@@ -33,9 +38,12 @@ def get_dir() -> str:
     """
     if "dir" in _chosen:
         return _chosen["dir"]
+    return os.path.join(_get_torch_home(), "hub")
+
+
+def _get_torch_home() -> str:
     cache = os.environ.get("XDG_CACHE_HOME", "~/.cache")
-    home = os.environ.get("TORCH_HOME", os.path.join(cache, "torch"))
-    return os.path.join(os.path.expanduser(home), "hub")
+    return os.path.expanduser(os.environ.get("TORCH_HOME", os.path.join(cache, "torch")))
 
 
 def set_dir(d: str | os.PathLike[str]) -> None:
@@ -141,3 +149,41 @@ def load_state_dict_from_url(
         prefix = name.rpartition("-")[2].partition(".")[0] if check_hash else None
         download_url_to_file(url, path, prefix, progress=progress)
     return read(path, map_location=map_location, weights_only=weights_only)
+
+
+class _Silent:
+    """What counts steps where tqdm is not installed, and shows nothing."""
+
+    def __init__(self, iterable: Any = None, *args: Any, **kwargs: Any) -> None:
+        self.iterable = iterable
+        self.n = 0
+
+    def __iter__(self) -> Any:
+        return iter(self.iterable)
+
+    def __enter__(self) -> Any:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        return None
+
+    def update(self, n: int = 1) -> None:
+        self.n += n
+
+    def close(self) -> None:
+        return None
+
+
+def progress_bar() -> Any:
+    """The class `tqdm`, or one that shows nothing."""
+    try:
+        module = importlib.import_module("tqdm")
+    except ImportError:
+        return _Silent
+    return module.tqdm
+
+
+def __getattr__(name: str) -> Any:
+    if name == "tqdm":
+        return progress_bar()
+    raise AttributeError(f"module 'torch.hub' has no attribute {name!r}")

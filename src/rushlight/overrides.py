@@ -115,7 +115,7 @@ def resolve_name(f: Any) -> str | None:
     >>> torch.overrides.resolve_name(torch.add)
     'torch.add'
     """
-    return _overriding.name_of(f)
+    return _overriding.public_name(f)
 
 
 def get_default_nowrap_functions() -> set[Callable[..., Any]]:

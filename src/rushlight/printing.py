@@ -13,7 +13,7 @@ from textwrap import indent
 from typing import Any, Protocol
 
 from . import dtypes
-from .arrays.hostformat import edges, numbers
+from .arrays.hostformat import edges, python_numbers
 
 
 class Printable(Protocol):
@@ -191,7 +191,7 @@ def _contents(t: Printable, indent: int) -> str:
         if count == 0:
             return "[...]"
         array, gaps = edges(array, count)
-    texts, width = _write(numbers(array), t.dtype)
+    texts, width = _write(python_numbers(array), t.dtype)
     if not shape:
         return texts[0]
     if not t.dtype.is_complex:  # of those, the real parts are padded already, and nothing else is

@@ -27,6 +27,7 @@ from rushlight.arrays.host import (
     make_array,
     map_file,
     move,
+    put_off_as,
     root_of,
     shares_root,
 )  # fmt: skip
@@ -92,7 +93,7 @@ class _Storage:
 
     def share_memory_(self) -> Any:
         """Move the memory to where other processes can see it, for all that look at it."""
-        self._look_at(share(self._bytes, self._memory))
+        self._look_at(move_to_shared(self._bytes, self._memory))
         return self
 
     def is_pinned(self, device: Any = "cuda") -> bool:
@@ -381,7 +382,7 @@ class TypedStorage(_Storage):
         if len(args) > 1 or (args and wrap_storage is not None):
             raise RuntimeError(_FORMS + "Too many positional arguments")
         where = CPU if device is None else device_from(device)
-        return storage_of(dtype, args, wrap_storage, where, _FORMS)
+        return typed_storage_of(dtype, args, wrap_storage, where, _FORMS)
 
     @classmethod
     def _of(cls, array: Any, memory: Storage | None = None) -> TypedStorage:
@@ -497,7 +498,7 @@ def _legacy_classes() -> dict[dtypes.dtype, Any]:
     return of_dtype
 
 
-def storage_of(
+def typed_storage_of(
     dtype: dtypes.dtype, args: tuple[Any, ...], wrapped: UntypedStorage | None, where: device,
     forms: str,
 ) -> TypedStorage:  # fmt: skip
@@ -625,7 +626,7 @@ def enlarge(memory: Any, nbytes: int, known: Storage) -> Any:
     return grown
 
 
-def share(memory: Any, known: Storage) -> Any:
+def move_to_shared(memory: Any, known: Storage) -> Any:
     """The same bytes in memory that other processes can see, in place of `memory`, a flat array
     of bytes: as `enlarge`."""
     if shared.file_of(memory) >= 0 or not is_array(memory):
@@ -663,7 +664,8 @@ def _follow(t: Any, grown: Any) -> None:
     if not array.size:
         return
     if offset + last + size <= grown.size:
-        t._array = making.over(grown, array.shape, steps, array.dtype, offset)
+        seen = making.over(grown, array.shape, steps, array.dtype, offset)
+        t._array = put_off_as(seen, array)
     else:
         extra_of(t).waits = ref(grown), ref(array)
 
@@ -675,3 +677,6 @@ def is_storage(obj: object, /) -> bool:
     True
     """
     return isinstance(obj, _Storage)
+
+
+StorageBase = _Storage  # PyTorch's name, which programs ask `isinstance` for

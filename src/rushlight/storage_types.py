@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from rushlight import dtypes
 from rushlight.arrays.device import CPU
-from rushlight.storage import TypedStorage, UntypedStorage, storage_of
+from rushlight.storage import TypedStorage, UntypedStorage, typed_storage_of
 
 _FORMS: Final = (
     "{}.__new__ received an invalid combination of arguments. Expected one of:\n"
@@ -36,7 +36,7 @@ class LegacyStorageClass(type):
                 _FORMS.format(cls)
                 + f"Argument 'wrap_storage' must be UntypedStorage, but got {type(wrap_storage)}"
             )
-        return storage_of(cls.dtype, args, wrap_storage, CPU, _FORMS.format(cls))
+        return typed_storage_of(cls.dtype, args, wrap_storage, CPU, _FORMS.format(cls))
 
     def _refused(cls, why: str) -> RuntimeError:
         return RuntimeError(_FORMS.format(cls) + why)

@@ -59,7 +59,7 @@ class TensorClass(type):
         super().__init__(name, bases, space)
         if _made and not overriding.is_disabled(cls):
             overriding.switch_on()
-            overriding.attach(cls)
+            overriding.attach_overrides(cls)
 
 
 class Tensor(Methods, metaclass=TensorClass):
@@ -189,7 +189,7 @@ class Tensor(Methods, metaclass=TensorClass):
             refuse_inside("requires_grad_")
         if requires_grad and self._array.dtype.kind not in "fcVW":
             raise RuntimeError("only Tensors of floating point dtype can require gradients")
-        if not requires_grad or _is_leaf(self):  # what was computed asks already
+        if not requires_grad or _is_leaf(self):  # a computed result requires it already
             self.requires_grad = requires_grad
         return self
 
@@ -246,7 +246,7 @@ class Tensor(Methods, metaclass=TensorClass):
         """The values alone: the same memory, outside the graph and with its own version."""
         if stack.batches != 0 and varies(self._array):
             raise RuntimeError("accessing `data` under vmap transform is not allowed")
-        bare: Tensor = tensor_memory.bare(self)
+        bare: Tensor = tensor_memory.alias_without_history(self)
         return bare
 
     @data.setter

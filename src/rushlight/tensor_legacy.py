@@ -39,14 +39,14 @@ def legacy_new(dtype: dtypes.dtype, args: tuple[Any, ...]) -> Any:
     for n in sizes:
         if n < 0:
             raise RuntimeError(f"Trying to create tensor with negative dimension {n}: {sizes}")
-    return tensor_memory.blank(tuple(sizes), dtype)
+    return tensor_memory.empty_tensor(tuple(sizes), dtype)
 
 
 def _alias(t: Any, dtype: dtypes.dtype) -> Any:
     have = dtypes.of(t._array.dtype)
     if have is not dtype and dtype is not dtypes.default:
         _refuse_alias(have, dtype)
-    return tensor_memory.bare(t)
+    return tensor_memory.alias_without_history(t)
 
 
 def _refuse_alias(have: dtypes.dtype, want: dtypes.dtype) -> NoReturn:

@@ -20,12 +20,15 @@ from rushlight.arrays.host import (
     ByteBounds,
     address,
     device_of,
+    in_memory,
     is_array,
     is_sparse,
     make_array,
     map_file,
     move,
+    put_off,
     to_host,
+    with_put_off,
 )
 from rushlight.core.graph import Storage, TensorBase, factory, note, requires_grad, wrap, wrap_apart
 from rushlight.core.operators import Operators
@@ -52,7 +55,7 @@ NON_LEAF: Final = (
 )
 
 
-def bare(t: Any) -> Any:
+def alias_without_history(t: Any) -> Any:
     """The same memory as another tensor, with its own version and no history."""
     alone = wrap_apart(t._array, t)
     if t._storage.inference:
@@ -60,14 +63,14 @@ def bare(t: Any) -> Any:
     return alone
 
 
-def share(t: Any, other: Any) -> None:
+def note_shared_memory(t: Any, other: Any) -> None:
     """Note that a tensor looks at the memory of another now."""
     join(other._storage, t._storage)
     note(other._storage, other)
     note(t._storage, t)
 
 
-def blank(shape: tuple[int, ...], dtype: dtypes.dtype) -> Any:
+def empty_tensor(shape: tuple[int, ...], dtype: dtypes.dtype) -> Any:
     """An uninitialised tensor."""
     return finish(wrap(make_array(shape, dtype.numpy, current())))
 
@@ -82,7 +85,7 @@ def set_data(t: Any, value: Any) -> None:
         )
     t._array = value._array
     t._shape_of = t._contiguous_array = None  # let go of the old array
-    share(t, value)
+    note_shared_memory(t, value)
 
 
 # --- NumPy ----------------------------------------------------------------------------------------
@@ -113,6 +116,13 @@ def numpy(input: Any, *, force: bool = False) -> Any:
         raise TypeError(f"Got unsupported ScalarType {dtype.scalar_type}")
     if varies(input._array):
         raise RuntimeError(NO_STORAGE)
+    bits = put_off(input._array)
+    if bits:
+        what, cure = ("conjugate", "conj") if bits & 1 else ("negative", "neg")
+        raise RuntimeError(
+            f"Can't call numpy() on Tensor that has {what} bit set. Use "
+            f"tensor.resolve_{cure}().numpy() instead."
+        )
     lend(input._array)
     return input._array
 
@@ -126,6 +136,10 @@ def __dlpack__(
     """The tensor's memory as a DLPack capsule, for other array libraries."""
     if requires_grad(input):
         raise BufferError("Can't export tensors that require gradient, use tensor.detach()")
+    bits = put_off(input._array)
+    if bits:  # PyTorch exports a negated view as it lies in memory, with the wrong signs
+        what = "conjugate" if bits & 1 else "negative"
+        raise BufferError(f"Can't export tensors with the {what} bit set")
     if is_array(input._array):
         raw = numpy(input)
         return raw.__dlpack__(max_version=max_version, dl_device=dl_device, copy=copy)
@@ -184,6 +198,7 @@ def storage(input: Any) -> TypedStorage:
 
 
 def _host_or_meta(array: Any) -> Any:
+    array = in_memory(array)
     return array if device_of(array).type == "meta" else to_host(array)
 
 
@@ -217,7 +232,7 @@ def from_file(
 
 def _known(input: Any) -> Storage | None:
     """What knows the tensors over the memory that a storage object shows; a copy has none."""
-    if not is_array(input._array):
+    if not is_array(in_memory(input._array)):
         return None
     note(input._storage, input)
     found: Storage = input._storage
@@ -257,7 +272,7 @@ def share_memory_(input: Any) -> Any:
     True
     """
     _check_memory(input)
-    if is_array(input._array):
+    if is_array(in_memory(input._array)):
         untyped_storage(input).share_memory_()
     return input
 
@@ -303,7 +318,7 @@ def _put_numbers(input: Any, name: str, fn: Callable[..., Any], *others: Any) ->
     raw = input._array
     if varies(raw):
         raise RuntimeError(NO_STORAGE)
-    if not is_array(raw):
+    if not is_array(in_memory(raw)):
         raise TypeError(f"{name} is only implemented on CPU tensors")
     arrays = [raw, *(o.expand(raw.shape)._array for o in others)]
     columns = [a.ravel().tolist() for a in arrays]
@@ -362,7 +377,8 @@ def __deepcopy__(input: Any, memo: dict[int, Any]) -> Any:
         t._requires_grad = input._requires_grad
         t._accumulated_grad = copy.deepcopy(input._accumulated_grad, memo)
         return t
-    root, array, offset = _root(input._array)
+    # PyTorch copies what is read, too, where something is put off
+    root, array, offset = _root(v.copy(input._array) if put_off(input._array) else input._array)
     # raw arrays are copied through the memo: views of one memory stay views of one memory
     t = _rebuilt(type(input), _seen(copy.deepcopy(root, memo), array, offset))
     t._storage = memo.setdefault(id(input._storage), t._storage)
@@ -387,15 +403,21 @@ def __setstate__(input: Any, state: dict[str, Any]) -> None:
 @function(free=False)
 def __reduce_ex__(input: Any, proto: Any) -> tuple[Any, ...]:
     if is_sparse(input._array):
-        from rushlight.ops.sparse.making import parts_of, remade
+        from rushlight.ops.sparse.making import remade, sparse_parts
 
-        return remade, parts_of(input)
-    root, array, offset = _root(input._array)
+        return remade, sparse_parts(input)
+    root, array, offset = _root(in_memory(input._array))
     among(input)  # `copy.copy` calls `_unpickled` with the same root
     # the root array itself is pickled: pickle writes it once for all the views of it
-    where = (array.shape, array.strides, offset, dtypes.of(array.dtype))
+    where = place_of(array, offset, put_off(input._array))
     arguments = (type(input), root, where, requires_grad(input))
     return _unpickled, arguments, _own_attributes(input) or None
+
+
+def place_of(array: Any, offset: int, bits: int) -> tuple[Any, ...]:
+    """What `_unpickled` needs to know beside the memory, where the array begins at `offset`."""
+    where = (array.shape, array.strides, offset, dtypes.of(array.dtype))
+    return (*where, bits) if bits else where
 
 
 def _root(array: Any) -> tuple[Any, Any, int]:
@@ -435,9 +457,10 @@ def _rebuilt(cls: Any, array: Any) -> Any:
 
 
 def _unpickled(cls: Any, root: Any, where: tuple[Any, ...], requires_grad: bool) -> Any:
-    shape, strides, offset, *dtype = where  # before 0.2 there was none: it was the root's
-    raw = dtype[0].numpy if dtype else root.dtype
-    t = _rebuilt(cls, _window(root, shape, strides, raw, offset))
+    shape, strides, offset, *more = where  # before 0.2 there was no dtype: it was the root's
+    raw = more[0].numpy if more else root.dtype
+    array = _window(root, shape, strides, raw, offset)
+    t = _rebuilt(cls, with_put_off(array, more[1]) if len(more) > 1 else array)
     among(t)
     t._requires_grad = requires_grad
     return t
@@ -452,7 +475,7 @@ def as_subclass(input: Any, cls: type) -> Any:
         t = input.view_as(input)
     else:
         t = _rebuilt(cls, input._array)
-        share(t, input)
+        note_shared_memory(t, input)
     t.__class__ = cls
     return t
 
@@ -460,6 +483,6 @@ def as_subclass(input: Any, cls: type) -> Any:
 def _make_subclass(cls: Any, data: Any, require_grad: bool = False) -> Any:
     """A leaf of class `cls` over the memory of `data`."""
     t = _rebuilt(cls, data._array)
-    share(t, data)
+    note_shared_memory(t, data)
     t._requires_grad = require_grad
     return t

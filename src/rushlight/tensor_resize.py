@@ -12,7 +12,7 @@ from typing import Any, Final
 from rushlight import dtypes
 from rushlight.arrays import making
 from rushlight.arrays.device import CPU
-from rushlight.arrays.host import ByteBounds, make_array
+from rushlight.arrays.host import ByteBounds, in_memory, make_array, put_off_as
 from rushlight.core.grad_mode import inference_enabled
 from rushlight.core.graph import (
     Node,
@@ -35,7 +35,7 @@ from rushlight.ops.creation.tensor import shape_of, size_of
 from rushlight.ops.registry import function
 from rushlight.ops.shape.contiguous import is_contiguous, strides_of
 from rushlight.storage import TypedStorage, enlarge, is_storage, join
-from rushlight.tensor_memory import _CORE, share
+from rushlight.tensor_memory import _CORE, note_shared_memory
 
 _ORDERS: Final = {"channels_last": (0, 2, 3, 1), "channels_last_3d": (0, 2, 3, 4, 1)}
 
@@ -87,9 +87,9 @@ def set_(
         )
     array = _there(input, source, storage_offset or 0, size, stride)
     node = make_node(SET, (input, *others))
-    input._array = array
+    input._array = put_off_as(array, input._array)  # a tensor's own, as in PyTorch
     if other:
-        share(input, source)
+        note_shared_memory(input, source)
     elif source is not None:
         join(source._memory, input._storage)
         note(input._storage, input)
@@ -111,7 +111,7 @@ def _there(input: Any, source: Any, offset: int, size: Any, stride: Any) -> Any:
                     f"Could not set tensor of type {c_name(have)} to a tensor of type "
                     f"{c_name(dtype)}"
                 )
-            return source._array
+            return in_memory(source._array)
         memory = making.bytes_of(source._array)
         known = source._storage
         note(known, source)
@@ -196,7 +196,8 @@ def _resize(input: Any, shape: tuple[int, ...], strides: tuple[int, ...]) -> Any
     need = bounds.offset + count * raw.dtype.itemsize
     if count and need > memory.nbytes:
         memory = enlarge(memory, need, input._storage)
-    input._array = making.over(memory, shape, strides, raw.dtype, bounds.offset if count else 0)
+    array = making.over(memory, shape, strides, raw.dtype, bounds.offset if count else 0)
+    input._array = put_off_as(array, raw)
     forget_view_ops(input)
     if raw.shape != shape:
         input._storage.written()

@@ -26,6 +26,17 @@ class Container(NamedTuple):
     apart: Callable[[Any], tuple[list[Any], Any]]  # children, and what else it is
     together: Callable[[Iterable[Any], Any], Any]
     name: str
+    keyed: Callable[[Any], tuple[list[tuple[Any, Any]], Any]] | None = None  # children by key
+
+    @property
+    def flatten_fn(self) -> Callable[[Any], tuple[list[Any], Any]]:
+        """PyTorch's name of `apart`."""
+        return self.apart
+
+    @property
+    def unflatten_fn(self) -> Callable[[Iterable[Any], Any], Any]:
+        """PyTorch's name of `together`."""
+        return self.together
 
 
 SUPPORTED_NODES: Final[dict[Any, Container]] = {}
@@ -33,7 +44,9 @@ SUPPORTED_NODES: Final[dict[Any, Container]] = {}
 
 def register_pytree_node(
     cls: type, flatten_fn: Callable[[Any], tuple[list[Any], Any]],
-    unflatten_fn: Callable[[Iterable[Any], Any], Any], **_: Any,
+    unflatten_fn: Callable[[Iterable[Any], Any], Any], *,
+    flatten_with_keys_fn: Callable[[Any], tuple[list[tuple[Any, Any]], Any]] | None = None,
+    **_: Any,
 ) -> None:  # fmt: skip
     """Let instances of a class be containers of trees.
 
@@ -48,7 +61,7 @@ def register_pytree_node(
     """
     if cls in SUPPORTED_NODES:
         raise ValueError(f"{cls} is already registered as pytree node.")
-    SUPPORTED_NODES[cls] = Container(flatten_fn, unflatten_fn, cls.__name__)
+    SUPPORTED_NODES[cls] = Container(flatten_fn, unflatten_fn, cls.__name__, flatten_with_keys_fn)
 
 
 def _register(cls: Any, apart: Any, together: Any) -> None:

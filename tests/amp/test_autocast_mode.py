@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 import threading
 from typing import Any
 
@@ -42,12 +44,49 @@ if LIVE:
 
 def test_functions_have_their_own_code_again() -> None:
     fns = [torch.matmul, torch.nn.functional.linear, torch.Tensor.mm, torch.cat]
+    torch.cat([torch.ones(1)])  # with the first call outside
     before = [fn.__code__ for fn in fns]
     product = casting.operators.matmul
     with torch.autocast("cpu"), torch.autocast("cpu", dtype=torch.float16):
         assert all(fn.__code__ is not code for fn, code in zip(fns, before, strict=True))
+    assert torch.cat([torch.ones(1)]).dtype is torch.float32
     assert [fn.__code__ for fn in fns] == before
     assert casting.operators.matmul is product and casting.state.active == 0
+
+
+def test_from_one_block_to_the_next_no_code_is_exchanged() -> None:
+    a = torch.ones(2, 2)
+    with torch.autocast("cpu"):
+        a @ a
+    code = torch.matmul.__code__
+    assert code is casting._codes[torch.matmul][1]
+    with torch.autocast("cpu"):
+        assert kind(a @ a) == "bfloat16"
+        assert torch.matmul.__code__ is code
+    assert kind(a @ a) == kind(torch.matmul(a, a)) == "float32"
+    assert torch.matmul.__code__ is not code
+
+
+def test_what_looks_for_overrides_is_not_put_around_code_that_casts() -> None:
+    """In a process of its own: functions look for overrides once and for good."""
+    program = """
+import rushlight as torch
+a = torch.ones(2, 2)
+with torch.autocast("cpu"):
+    a @ a
+class Seen(torch.Tensor):
+    @classmethod
+    def __torch_function__(cls, func, types, args=(), kwargs=None):
+        return func.__name__
+assert torch.matmul(a.as_subclass(Seen), a) == "matmul"
+from rushlight.amp import casting
+assert not casting._codes and not casting._stands[0]
+with torch.autocast("cpu"):
+    assert torch.matmul(a, a).dtype is torch.bfloat16
+assert torch.matmul(a, a).dtype is torch.float32
+assert not casting._codes
+"""
+    subprocess.run([sys.executable, "-c", program], check=True, timeout=120)
 
 
 def test_names_that_were_imported_before_are_cast_too() -> None:

@@ -112,7 +112,10 @@ def test_results_are_what_they_are_without_tangents() -> None:
             for (value, _), y in zip(
                 pushed(op, xs, directions(xs, 2), False), forward(op, xs), strict=True
             ):
-                np.testing.assert_array_equal(value, y)
+                if op.forward_kernel is None or y.dtype.kind != "f":
+                    np.testing.assert_array_equal(value, y)
+                else:  # functions that are not NumPy's, but as exact
+                    np.testing.assert_array_almost_equal_nulp(value, y, 4)
 
 
 # --- functions ------------------------------------------------------------------------------------

@@ -19,7 +19,7 @@ import pytest
 import rushlight as torch
 from rushlight.autograd import profiler_record
 from rushlight.autograd.profiler import profile, record_function
-from rushlight.autograd.profiler_record import title_of
+from rushlight.autograd.profiler_record import profiled_name
 from rushlight.core.engine.observers import begins
 from rushlight.core.grad_mode import state
 from rushlight.core.graph import Op
@@ -93,7 +93,7 @@ def all_ops(cls: type[Op] = Op) -> Iterator[type[Op]]:
 
 def test_ops_have_the_names_of_pytorchs() -> None:
     known = set(STORED["aten"])
-    titles = {title_of(op) for op in all_ops()}
+    titles = {profiled_name(op) for op in all_ops()}
     assert len(titles) > 300
     ours = {title for title in titles if title.startswith("rushlight::")}
     strange = {t for t in titles - ours if t.removeprefix("aten::").rstrip("_") not in known}

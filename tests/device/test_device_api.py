@@ -138,6 +138,13 @@ F.cosine_similarity(x, y), F.pairwise_distance(x, y), F.hinge_embedding_loss(x, 
 F.layer_norm(x, (3,), v, v), F.batch_norm(x, None, None, v, v, training=True)
 F.dropout(x, 0.5), F.dropout(x, 0.5, training=False)
 c * c, c.conj(), c.real, c.imag, c.abs(), c.angle(), torch.view_as_real(c)
+c.conj() + c, c * c.conj(), 2 - c.conj(), c.mH @ c, c @ c.mH, c.conj().exp(), c.conj().sum(0)
+c.conj().imag * x, x * c.conj().imag, x + torch._neg_view(x), c.conj().imag.max(), c.conj()[0]
+torch.cat([c, c.conj()]), torch.where(m, c, c.conj()), c.conj()[[1, 0]], c.conj().clone(), c.H
+(c * 1).conj().mul_(2j), (c * 1).conj().imag.mul_(x), (c * 1).conj().copy_(c), (c * 1).mH.fill_(1j)
+c.conj().cpu().to(d), c.conj().to(torch.complex64), c.conj().resolve_conj(), c.conj().conj()
+c.conj() == c
+torch.linalg.inv(c[:, :2].mH), torch.fft.fft(c.conj()), torch.einsum("ij,kj->ik", c, c.conj())
 torch.complex(x, y), torch.polar(p, x), torch.view_as_complex(torch.stack([x, y], -1)), c @ c.T
 x.float(), x.half(), x.to(torch.bfloat16), x.int(), i.double(), x.bool(), x.type(torch.float32)
 x.half() + 1, (x.half() * y.half()).sum(), x.bfloat16().exp(), x.bfloat16() @ y.bfloat16().T
@@ -183,7 +190,7 @@ def results(y: Any) -> list[Any]:
 
 
 def numbers(t: Any) -> Any:
-    t = t.detach().cpu()
+    t = t.detach().cpu().resolve_conj().resolve_neg()
     return np.asarray((t.float() if t.dtype is torch.bfloat16 else t).numpy())
 
 

@@ -879,7 +879,6 @@ torch.set_printoptions(precision=2) ; r = repr(s) ; torch.set_printoptions(profi
 _NO_RULE = "PyTorch has no rule for it; it works here"
 _NAME = "PyTorch's text names the function, or shapes with the batch in them"
 OURS: dict[str, str] = {
-    "z.conj().is_conj()": "conjugates are computed at once",
     "x.new_tensor(s)": "PyTorch fails on its own view",
     "torch.tensor(s)": "PyTorch fails on its own view",
     "x.detach_() ; x": "PyTorch fails on its own view",

@@ -15,6 +15,7 @@ import numpy as np
 import pytest
 
 import rushlight
+from rushlight.arrays.deferred import Deferred
 from rushlight.core.engine.engine import backward_of
 from rushlight.core.graph import TensorBase, wrap
 from rushlight.core.node import fit
@@ -44,7 +45,7 @@ def test_every_op_has_samples() -> None:
 
 
 def is_float(x: Any) -> bool:
-    return isinstance(x, np.ndarray) and x.dtype.kind in "fc"
+    return isinstance(x, (np.ndarray, Deferred)) and x.dtype.kind in "fc"
 
 
 def inner(a: Any, b: Any) -> float:

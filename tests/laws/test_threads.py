@@ -444,7 +444,7 @@ def shown() -> Iterator[list[tuple[int, str]]]:
     with warnings.catch_warnings():
         warnings.resetwarnings()
         warnings.simplefilter("always")
-        quiet.install()
+        quiet.install_filter()
         warnings.showwarning = lambda message, *rest: found.append(
             (threading.get_ident(), str(message))
         )

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import glob
+import os
+import subprocess
+import sys
 from typing import Any
 
 import pytest
 
 import rushlight as torch
 import rushlight.multiprocessing as mp
+from rushlight.multiprocessing import reductions
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*multi-threaded.*fork:DeprecationWarning")
 
@@ -111,3 +116,55 @@ def test_memory_comes_home_from_a_process_that_has_ended(how: str) -> None:
     tensor, storage = back.get(timeout=60)
     tensor[0] = 7.0
     assert x.tolist() == [7.0, 1.0, 2.0] and storage.data_ptr() == x.data_ptr()
+
+
+def send_and_end(outbox: Any, kept: Any) -> None:
+    x = torch.arange(4.0)
+    outbox.put(x)
+    outbox.put((x[2:], x.untyped_storage(), kept))
+
+
+@pytest.mark.parametrize("method", ["fork", "spawn"])
+def test_what_a_child_sent_arrives_after_its_end(method: str) -> None:
+    context = mp.get_context(method)
+    outbox, kept = context.Queue(), torch.zeros(1).share_memory_()
+    child = context.Process(target=send_and_end, args=(outbox, kept))
+    child.start()
+    child.join(60)
+    assert child.exitcode == 0
+    x = outbox.get(timeout=60)
+    rest, storage, back = outbox.get(timeout=60)
+    assert x.tolist() == [0, 1, 2, 3] and x.is_shared()
+    x += 1
+    assert rest.tolist() == [3, 4]
+    assert storage.data_ptr() == x.data_ptr()
+    assert back.data_ptr() == kept.data_ptr()
+    assert not glob.glob(f"{reductions._common_name()}-{child.pid}-*")
+    assert through(x)[0].data_ptr() == x.data_ptr()
+    outbox.close()
+
+
+def test_what_nobody_read_is_removed_with_the_main_process() -> None:
+    program = """
+import glob, os
+import rushlight as torch, rushlight.multiprocessing as mp
+from rushlight.multiprocessing import reductions
+queue = mp.get_context("fork").SimpleQueue()
+child = mp.get_context("fork").Process(target=lambda: queue.put(torch.ones(3)))
+child.start()
+child.join(60)
+assert len(glob.glob(reductions._common_name() + "-*")) == 1
+print(reductions._common_name())
+"""
+    name = subprocess.run(
+        [sys.executable, "-c", program], check=True, timeout=120, stdout=subprocess.PIPE, text=True
+    ).stdout.strip()
+    assert name and not glob.glob(f"{name}-*")
+
+
+def test_the_error_of_a_descriptor_that_is_lost() -> None:
+    sent = reductions.Sent(os.open(os.devnull, os.O_RDONLY), 0)
+    reductions._waiting.pop(sent.path)
+    sent.ticket = ("/nowhere/to/be/found", 1)
+    with pytest.raises(FileNotFoundError):
+        reductions._received(sent, 0, (0, 0))

@@ -17,8 +17,8 @@ SOURCES = ROOT / "src" / "rushlight"
 
 # Each layer may import itself and those above it in this list.
 LAYERS = [
-    "_version torch_version __config__ tables missing native locks dtypes errors return_types size "
-    "trees random",
+    "_version torch_version __config__ tables missing native locks dtypes dtypes_unused errors "
+    "dispatch_keys return_types size trees random absent stand_ins symbolic",
     "arrays",
     "core",
     "ops",
@@ -26,8 +26,9 @@ LAYERS = [
     "settings linalg special printing types version _methods _functions overrides _C fft",
     "autograd",
     "func nn optim data serialization _tensor _utils testing utils library profiler functorch "
-    "absent accelerator amp backends compiler cpu cuda _dynamo distributions export futures hub "
-    "_inductor jit masked monitor mps mtia multiprocessing onnx package quasirandom signal sparse "
+    "accelerator amp backends compiler cpu cuda _dynamo distributions export futures hub "
+    "_inductor jit _jit_internal _tensor_str _ops _guards _subclasses masked "
+    "monitor mps mtia multiprocessing onnx package quasirandom signal sparse "
     "xpu _vmap_internals",
     "codegen compile viz explain distributed",
     "compat cli __main__ functional fx",

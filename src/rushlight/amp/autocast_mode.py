@@ -8,7 +8,14 @@ from collections.abc import Callable
 from typing import Any
 
 from rushlight import dtypes
-from rushlight.amp.casting import cache, cast, install, nesting, setting, uninstall
+from rushlight.amp.casting import (
+    autocast_tensor,
+    cache,
+    install_casts,
+    nesting,
+    setting,
+    uninstall_casts,
+)
 from rushlight.arrays.device import cuda_count
 from rushlight.arrays.device import device as Device
 from rushlight.core.graph import TensorBase
@@ -82,7 +89,7 @@ class autocast:
         now.dtype[self.device] = self.fast_dtype
         now.caches = self._cache_enabled
         if self._enabled:
-            install()
+            install_casts()
         self._entered.append((setting.set(now), nesting.set(nesting.get() + 1)))
         return self
 
@@ -93,7 +100,7 @@ class autocast:
         if nesting.get() == 0:
             cache.clear()
         if self._enabled:
-            uninstall()
+            uninstall_casts()
 
     def __call__(self, func: Callable[..., Any]) -> Callable[..., Any]:
         return autocast_decorator(self, func)
@@ -175,7 +182,7 @@ def custom_bwd(bwd: Callable[..., Any] | None = None, *, device_type: str) -> An
 def _cast(value: Any, device_type: str, dtype: Any) -> Any:
     """The eligible tensors in nested lists and dicts, in a dtype."""
     if isinstance(value, TensorBase):
-        return cast(value, dtype, device_type, False)
+        return autocast_tensor(value, dtype, device_type, False)
     if isinstance(value, dict):
         return {key: _cast(x, device_type, dtype) for key, x in value.items()}
     if isinstance(value, (list, tuple)):
@@ -205,7 +212,7 @@ def set_autocast_enabled(*args: Any) -> None:
     device, on = args if len(args) == 2 else ("cuda", *args)
     now = setting.get().copy()
     if now.enabled[device] != bool(on):
-        (install if on else uninstall)()
+        (install_casts if on else uninstall_casts)()
     now.enabled[device] = bool(on)
     setting.set(now)
 

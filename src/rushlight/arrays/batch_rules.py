@@ -20,9 +20,9 @@ from rushlight.arrays import vocabulary as v
 from rushlight.arrays.batched import (
     Batched,
     bottom,
-    elementwise,
     from_end,
     insert_axes,
+    map_elementwise,
     matmul,
     members,
     outer,
@@ -40,8 +40,9 @@ def _same(primitive: Any, level: Any, x: Any, *args: Any) -> Any:
 
 
 for _name in (
-    "cast", "moved", "contiguous", "real", "imag", "as_pairs", "as_complex", "frexp", "polygamma",
-    "bits", "turned", "unsqueezed", "triangle", "cholesky", "inv", "det", "slogdet", "cofactors",
+    "cast", "moved", "contiguous", "real", "imag", "as_pairs", "as_complex", "conjugated",
+    "negated", "frexp", "polygamma", "bits",
+    "turned", "unsqueezed", "triangle", "cholesky", "inv", "det", "slogdet", "cofactors",
     "eigh", "eig", "svd", "householder_qr", "lu", "row_order", "pinv", "fourier", "fourier_real",
     "fourier_half", "matrix_exp", "ldl",
 ):  # fmt: skip
@@ -49,7 +50,7 @@ for _name in (
 
 
 def _elements(primitive: Any, level: Any, *xs: Any) -> Any:
-    return elementwise(primitive, xs)
+    return map_elementwise(primitive, xs)
 
 
 rules["where"] = _elements
@@ -90,7 +91,7 @@ def bincount(primitive: Any, level: Any, x: Any, weights: Any, least: int) -> An
 
 @rule
 def special(primitive: Any, level: Any, x: Any, name: str, *others: Any) -> Any:
-    return elementwise(lambda x, *others: primitive(x, name, *others), (x, *others))
+    return map_elementwise(lambda x, *others: primitive(x, name, *others), (x, *others))
 
 
 @rule

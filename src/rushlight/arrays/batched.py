@@ -79,12 +79,12 @@ def outer(x: Any) -> Any:
     return x._array if hasattr(x, "_storage") else x
 
 
-def numbers(x: Any) -> Any:
+def without_histories(x: Any) -> Any:
     """An array without the histories of tensors that may stand inside it: for what is computed
     without derivatives, or by words that tensors have no answer to."""
     if type(x) is not Batched:
         return x
-    return Batched(numbers(outer(x.value)), x.level, x.has_batch_dim)
+    return Batched(without_histories(outer(x.value)), x.level, x.has_batch_dim)
 
 
 class Place:
@@ -235,19 +235,19 @@ class Batched:
     def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **kwargs: Any) -> Any:
         if method != "__call__" or kwargs or any(hasattr(x, "_storage") for x in inputs):
             return NotImplemented  # a tensor answers for the arrays next to it
-        return matmul(*inputs) if ufunc is np.matmul else elementwise(ufunc, inputs)
+        return matmul(*inputs) if ufunc is np.matmul else map_elementwise(ufunc, inputs)
 
     def __neg__(self) -> Any:
-        return elementwise(v.negative, (self,))
+        return map_elementwise(v.negative, (self,))
 
     def __pos__(self) -> Any:
         return self
 
     def __abs__(self) -> Any:
-        return elementwise(v.absolute, (self,))
+        return map_elementwise(v.absolute, (self,))
 
     def __invert__(self) -> Any:
-        return elementwise(v.invert, (self,))
+        return map_elementwise(v.invert, (self,))
 
     def __matmul__(self, other: Any) -> Any:
         return matmul(self, other)
@@ -259,7 +259,7 @@ class Batched:
 
 
 # --- taking batches apart -------------------------------------------------------------------------
-def deepest(xs: Any) -> Any:
+def deepest_level(xs: Any) -> Any:
     """The deepest level among arrays (and lists of them), or None. See Note [Which level]."""
     level: Any = None
     for x in xs:
@@ -267,7 +267,7 @@ def deepest(xs: Any) -> Any:
         if type(x) is Batched:
             found = x.level
         elif type(x) is list:
-            found = deepest(x)
+            found = deepest_level(x)
         if found is not None and (level is None or found.depth > level.depth):
             if not found.alive:
                 raise RuntimeError(ESCAPED)
@@ -353,9 +353,9 @@ def wrap_result(y: Any, level: Any, has_batch_dim: bool) -> Any:
     return Batched(y, level, has_batch_dim)
 
 
-def elementwise(fn: Any, xs: Any) -> Any:
+def map_elementwise(fn: Any, xs: Any) -> Any:
     """A function of elements: hidden batches line up, whatever the members' ranks."""
-    level = deepest(xs)
+    level = deepest_level(xs)
     rank = 0
     some = False
     parts: list[Any] = []
@@ -371,20 +371,20 @@ def elementwise(fn: Any, xs: Any) -> Any:
     return wrap_result(fn(*beside_tensors(ready)), level, some)
 
 
-def pair(fn: Any, a: Any, b: Any) -> Any:
+def binary_operator(fn: Any, a: Any, b: Any) -> Any:
     """An operator. A tensor answers for the array next to it."""
     if hasattr(a, "_storage") or hasattr(b, "_storage"):
         return NotImplemented
-    return elementwise(fn, (a, b))
+    return map_elementwise(fn, (a, b))
 
 
 def _attach_operators(words: dict[str, Any], swapped: bool) -> None:
     """Give batched arrays operators of two operands; `swapped`: for those on the right, too."""
 
     def attach(name: str, fn: Any) -> None:
-        setattr(Batched, f"__{name}__", lambda self, other: pair(fn, self, other))
+        setattr(Batched, f"__{name}__", lambda self, other: binary_operator(fn, self, other))
         if swapped:
-            setattr(Batched, f"__r{name}__", lambda self, other: pair(fn, other, self))
+            setattr(Batched, f"__r{name}__", lambda self, other: binary_operator(fn, other, self))
 
     for name, fn in words.items():
         attach(name, fn)
@@ -409,7 +409,7 @@ _attach_operators(
 
 def matmul(a: Any, b: Any, primitive: Any = v.matrices) -> Any:
     """`matmul` of vectors, matrices and stacks of matrices, of which one or both are batched."""
-    level = deepest((a, b))
+    level = deepest_level((a, b))
     left, many = members(a, level)
     right, several = members(b, level)
     if hasattr(left, "_storage") != hasattr(right, "_storage"):
@@ -463,9 +463,9 @@ _UNRECORDED: Final = frozenset(
 
 
 def _answer(name: str, fn: Callable[..., Any], args: tuple[Any, ...]) -> Any:
-    level = deepest(args)
+    level = deepest_level(args)
     if name in _UNRECORDED:
-        args = tuple([numbers(x) for x in args])
+        args = tuple([without_histories(x) for x in args])
     return rules[name](primitives[name], level, *args)
 
 

@@ -2,7 +2,7 @@
 
 CuPy answers to NumPy's ufuncs and to most of its functions by itself (`__array_ufunc__`,
 `__array_function__`), so most words of `vocabulary` run on its arrays as they stand. Here are the
-others. `prepare` is called by `host.cupy` when CuPy is first used; `host` and `making` import the
+others. `use_cupy` is called by `host.cupy` when CuPy is first used; `host` and `making` import the
 functions on memory.
 
 Note [What CuPy lacks]
@@ -36,7 +36,7 @@ _F32: Final = np.dtype(np.float32)
 _ADDED: Final = frozenset("ilqILQfd")  # dtypes whose elements are added up as they are
 
 
-def prepare(cupy: Any) -> None:
+def use_cupy(cupy: Any) -> None:
     """Make CuPy's arrays a kind of their own; a second call does nothing."""
     if _state.get("cupy") is cupy:
         return
@@ -96,7 +96,7 @@ def bytes_of(array: Any) -> Any:
     return type(array)((length,), np.uint8, there).view()
 
 
-def over(
+def over_memory(
     memory: Any, shape: tuple[int, ...], strides: tuple[int, ...], dtype: Any, offset: int
 ) -> Any:
     """An array over a flat array of bytes; strides in elements, `offset` in bytes."""

@@ -13,7 +13,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from rushlight.arrays.batched import elementwise, rules
+from rushlight.arrays.batched import map_elementwise, rules
 from rushlight.arrays.lapack import _on_host
 from rushlight.arrays.vocabulary import low_precision, primitive
 
@@ -33,7 +33,7 @@ def formula(x: Array, name: str, *others: Array) -> Array:
 
 
 def _batched(primitive: Any, level: Any, x: Any, name: str, *others: Any) -> Any:
-    return elementwise(lambda x, *others: primitive(x, name, *others), (x, *others))
+    return map_elementwise(lambda x, *others: primitive(x, name, *others), (x, *others))
 
 
 rules["formula"] = _batched

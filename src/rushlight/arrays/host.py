@@ -48,7 +48,7 @@ def cupy() -> Any:
         raise RuntimeError(_NO_GPU)
     from rushlight.arrays import cuda
 
-    cuda.prepare(module)
+    cuda.use_cupy(module)
     return module
 
 
@@ -76,12 +76,45 @@ def has_values(x: Any) -> bool:
     """Whether `x` is a raw array, on any device: neither the record of one, nor a batch."""
     if isinstance(x, np.ndarray):
         return True
+    if put_off(x):
+        return has_values(x.plain)
     return not hasattr(x, "has_batch_dim") and device_of(x).type == "cuda"
 
 
 def is_sparse(x: Any) -> bool:
     """Whether `x` is a sparse array; see `arrays.sparse`."""
     return not isinstance(x, np.ndarray) and hasattr(x, "layout")
+
+
+def put_off(x: Any) -> int:
+    """What is put off of an array: 1 for conjugation, 2 for negation, 3 for both; see
+    `arrays.deferred`."""
+    bits: int = 0 if isinstance(x, np.ndarray) else getattr(x, "put_off", 0)
+    return bits
+
+
+def in_memory(x: Any) -> Any:
+    """An array as it lies in memory, whatever is put off of it."""
+    return x.plain if put_off(x) else x
+
+
+def settled(x: Any) -> Any:
+    """An array with nothing put off: a copy, if something is."""
+    return x.settled() if put_off(x) else x
+
+
+def put_off_as(x: Any, like: Any) -> Any:
+    """A view of an array with as much put off of it as of another."""
+    return with_put_off(x, put_off(like))
+
+
+def with_put_off(x: Any, bits: int) -> Any:
+    """A view of an array with this put off of it; see `put_off`."""
+    if bits == 0:
+        return x
+    from rushlight.arrays import deferred
+
+    return deferred.Deferred(x, bits)
 
 
 def is_scalar(x: Any) -> bool:
@@ -168,6 +201,7 @@ def move(array: Any, where: device) -> Any:
     if here.type == where.type and (where.index is None or here.index == where.index):
         return array
     require(where)
+    array = settled(array)
     if where.type == "meta":
         return meta().Meta(array.shape, array.dtype, None, array.strides if array.size else None)
     if where.type == "cpu" or here.type == "meta":
@@ -214,12 +248,14 @@ def address(array: Any) -> int:
     """The address of the first element."""
     if isinstance(array, np.ndarray):
         return int(array.ctypes.data)
+    if put_off(array):
+        return address(array.plain)
     return int(array.data.ptr)
 
 
 def root_of(array: Any) -> Any:
     """The array that owns the memory behind a view."""
-    root = array
+    root = in_memory(array)
     while isinstance(root.base, type(root)):
         root = root.base
     return root
@@ -228,6 +264,7 @@ def root_of(array: Any) -> Any:
 def shares_root(a: Any, b: Any) -> bool:
     """Whether one allocation is behind two arrays. CuPy's arrays over a part of another's memory
     have a base of their own, and the allocation in common."""
+    a, b = in_memory(a), in_memory(b)
     if isinstance(a, np.ndarray) or isinstance(b, np.ndarray):
         return root_of(a) is root_of(b)
     return a.data.mem is b.data.mem
@@ -237,6 +274,7 @@ class ByteBounds:
     """The memory behind an array: where it starts, how long it is, and where the array begins."""
 
     def __init__(self, array: Any) -> None:
+        array = in_memory(array)
         root = root_of(array)
         self.root = root
         if isinstance(root, np.ndarray):

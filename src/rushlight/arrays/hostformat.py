@@ -35,7 +35,7 @@ def edges(array: Any, count: int) -> tuple[Any, list[int | None]]:
     return array[np.ix_(*index)], gaps
 
 
-def numbers(array: Any) -> list[Any]:
+def python_numbers(array: Any) -> list[Any]:
     """The elements in row-major order, as Python numbers: float64 holds every real dtype exactly.
 
     >>> from rushlight.arrays.hostformat import numbers

@@ -18,7 +18,8 @@ import importlib
 import os
 from typing import Any, Final
 
-_PLACES: Final = ("dim", "dims", "rank", "width")  # parameters that say where, not how much
+# parameters that say where, not how much
+_PLACES: Final = ("dim", "dims", "rank", "width", "decimals")
 
 
 def _find_module() -> Any:
@@ -61,8 +62,14 @@ def name_of(op: Any, rule: str) -> str:
 
 
 def numbers_of(op: Any) -> list[str]:
-    """The parameters of an op that a kernel is given as numbers."""
-    return [p for p in op.params if p not in _PLACES and type(getattr(op, p)) in (float, int)]
+    """The parameters of an op that a kernel is given as numbers. The whole number 1 is none: in
+    `add` it says that there is no factor."""
+    found = []
+    for p in op.params:
+        value = getattr(op, p)
+        if type(value) is float or (type(value) is int and value != 1 and p not in _PLACES):
+            found.append(p)
+    return found
 
 
 # --- Note [Kernels of optimisers] -----------------------------------------------------------------

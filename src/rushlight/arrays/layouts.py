@@ -54,7 +54,7 @@ def lay_out(op: Any, y: Any, xs: tuple[Any, ...]) -> Any:
     if lies == "twin":
         return _twin(y, x)
     order = _CHANNELS_LAST.get(x.ndim)
-    if order is None:
+    if order is None or (lies != "stacked" and y.ndim != x.ndim):  # such as the means of groups
         return in_rows(y)
     if lies == "either":
         some = any(suggests_channels(z) for z in xs if getattr(z, "ndim", 0) == x.ndim)

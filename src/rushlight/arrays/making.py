@@ -16,7 +16,7 @@ import numpy as np
 
 from rushlight import dtypes
 from rushlight.arrays import cuda
-from rushlight.arrays.host import cupy, device_of
+from rushlight.arrays.host import cupy, device_of, in_memory
 
 _NUMBERS: Final = (bool, int, float, complex)
 _SEQUENCES: Final = frozenset((list, tuple))
@@ -405,9 +405,10 @@ def _overflow(dtype: Any) -> str:
 
 
 # --- memory ---------------------------------------------------------------------------------------
-def row_strides(shape: tuple[int, ...]) -> tuple[int, ...]:
-    """Strides in elements of a row-major array, as PyTorch counts them: size 0 counts as 1."""
-    strides = [1] * len(shape)
+def row_strides(shape: tuple[int, ...], unit: int = 1) -> tuple[int, ...]:
+    """Strides of a row-major array, in elements (or in bytes, if `unit` is the size of one), as
+    PyTorch counts them: size 0 counts as 1."""
+    strides = [unit] * len(shape)
     for d in range(len(shape) - 2, -1, -1):
         strides[d] = strides[d + 1] * max(shape[d + 1], 1)
     return tuple(strides)
@@ -415,6 +416,7 @@ def row_strides(shape: tuple[int, ...]) -> tuple[int, ...]:
 
 def bytes_of(array: Any) -> Any:
     """All the memory behind an array, as a flat array of bytes that shares it."""
+    array = in_memory(array)
     if cuda.is_cuda(array):
         return cuda.bytes_of(array)
     if not isinstance(array, np.ndarray) and device_of(array).type == "meta":
@@ -453,7 +455,7 @@ def over(
             f"{offset + need * size} are out of bounds for storage of size {memory.nbytes}"
         )
     if cuda.is_cuda(memory):
-        return cuda.over(memory, shape, strides, dtype, offset)
+        return cuda.over_memory(memory, shape, strides, dtype, offset)
     if not isinstance(memory, np.ndarray) and device_of(memory).type == "meta":
         return memory.seen(shape, [s * size for s in strides], offset, dtype)
     if need == 0:

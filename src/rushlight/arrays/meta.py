@@ -20,20 +20,13 @@ import numpy as np
 
 from rushlight.arrays import vocabulary as v
 from rushlight.arrays.device import device
-from rushlight.arrays.host import NO_DATA
+from rushlight.arrays.host import NO_DATA, put_off
+from rushlight.arrays.making import row_strides
 from rushlight.arrays.vocabulary import Kind, register
 
 META: Final = device("meta")
 NO_ITEM: Final = "Tensor.item() cannot be called on meta tensors"
 _LARGEST: Final = 1 << 26  # elements of what a word without a rule may be run on
-
-
-def row_strides(shape: tuple[int, ...], size: int) -> tuple[int, ...]:
-    """Strides in bytes of an array that lies row by row."""
-    strides = [size] * len(shape)
-    for d in range(len(shape) - 2, -1, -1):
-        strides[d] = strides[d + 1] * max(shape[d + 1], 1)
-    return tuple(strides)
 
 
 def dense_strides(shape: tuple[int, ...], like: tuple[int, ...], size: int) -> tuple[int, ...]:
@@ -284,6 +277,8 @@ class Meta(np.lib.mixins.NDArrayOperatorsMixin):
 
     # --- element by element -------------------------------------------------------------------
     def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **options: Any) -> Any:
+        if any(put_off(x) for x in inputs):
+            return NotImplemented  # it answers itself
         target = options.pop("out", None)
         if method != "__call__":
             raise NotImplementedError(f"no meta arrays for {ufunc.__name__}.{method}")
@@ -365,7 +360,7 @@ _KEEPS_SHAPE: Final = frozenset("flip roll triangle".split())
 _KEEPS_SIZES: Final = frozenset("cumsum cumprod running special polygamma".split())
 _BY_NUMBERS: Final = frozenset("nonzero unique bincount".split())  # shapes follow from the numbers
 _AS_ON_CUDA: Final = frozenset(  # written in methods of arrays, which these have too
-    "contiguous laid_out reshape permute swap turned window bits".split()
+    "contiguous laid_out reshape permute swap turned window bits conjugated negated".split()
 )
 
 

@@ -121,6 +121,23 @@ def _rounded(size: int) -> int:
     return -(-size // _ALIGN) * _ALIGN
 
 
+# --- memory that outlives its process -------------------------------------------------------------
+def leave(fd: int, nbytes: int, path: str) -> None:
+    """Write what a file without a name holds to a new one with a name."""
+    with open(path, "xb") as file, _mapped(fd, nbytes) as memory:
+        file.write(memory)
+
+
+def take(path: str) -> int:
+    """The descriptor of a file that was left, and has no name from now on; -1 if there is none."""
+    try:
+        fd = os.open(path, os.O_RDWR | os.O_CLOEXEC)
+    except FileNotFoundError:
+        return -1
+    os.unlink(path)
+    return fd
+
+
 # --- memory of other processes --------------------------------------------------------------------
 Key = tuple[int, int]  # the numbers of a file in the file system
 _ADOPTED: Final[dict[Key, ref[Any]]] = {}

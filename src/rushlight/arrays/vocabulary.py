@@ -303,7 +303,7 @@ def cast(x: Array, dtype: Any) -> Array:
     if kind in "iu" and x.dtype.kind == "f" and type(x) is np.ndarray:
         with np.errstate(invalid="ignore"):  # NaN and infinity become some integer, as in PyTorch
             return _densely(x.astype(dtype), x)
-    if kind in "fV" and type(x) is np.ndarray:
+    if kind in "fV" and type(x) is np.ndarray and np.dtype(dtype).itemsize <= x.itemsize:
         with np.errstate(over="ignore"):  # too large for a narrow float: infinity
             return _densely(x.astype(dtype), x)
     return _densely(x.astype(dtype), x)
@@ -385,6 +385,25 @@ def as_pairs(x: Array) -> Array:
 def as_complex(x: Array) -> Array:
     """A view of pairs (the last axis, of two that lie side by side) as complex numbers."""
     return x.view(_PARTS[x.dtype])[..., 0]
+
+
+@primitive
+def conjugated(x: Array) -> Array:
+    """A view of complex numbers as their conjugates, which are computed when they are read."""
+    return _deferring().deferred(x, 1)
+
+
+@primitive
+def negated(x: Array) -> Array:
+    """A view of numbers with the other sign, which is changed when they are read."""
+    return _deferring().deferred(x, 2)
+
+
+def _deferring() -> Any:
+    """The module of arrays that something is put off of, imported when one is first made."""
+    from rushlight.arrays import deferred
+
+    return deferred
 
 
 @primitive

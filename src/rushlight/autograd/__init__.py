@@ -35,6 +35,7 @@ _LATER = {
     "anomaly_mode": "", "forward_ad": "", "functional": "", "profiler": "", "profiler_util": "",
     "function": "", "graph": "", "variable": "", "Variable": "variable",
     "Function": "function", "NestedIOFunction": "function",
+    "_profiler_enabled": "profiler",
     "detect_anomaly": "anomaly_mode", "set_detect_anomaly": "anomaly_mode",
 }  # fmt: skip
 

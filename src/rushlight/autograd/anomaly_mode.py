@@ -35,7 +35,7 @@ class Check(PassObserver):
                 continue
             recorded = isinstance(out, TensorBase)
             if recorded and out._node is not None:
-                adopt(out._node, node, mark)
+                note_parent(out._node, node, mark)
             x = out._array if recorded else out
             if self.check_nan and has_nan(x):
                 self.failed(node)
@@ -76,7 +76,7 @@ def has_nan(x: Any) -> bool:
     return bool((x != x).any())
 
 
-def adopt(node: Node, parent: Any, mark: int) -> None:
+def note_parent(node: Node, parent: Any, mark: int) -> None:
     """Note `parent` in the nodes its rule has just recorded: `node`, and those before it."""
     stack: list[Any] = [node]
     while stack:

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, cast
 
 from rushlight.arrays import vocabulary as v
+from rushlight.arrays.host import settled
 from rushlight.core.call_site import Where
 from rushlight.core.engine import engine, ordered  # noqa: F401  # which `engine` starts by name
 from rushlight.core.engine.accumulate_grad import AccumulateGradBase
@@ -49,7 +50,7 @@ def inputs_of(x: Any, name: str) -> tuple[Any, ...]:
     return found
 
 
-def root_of(t: Any, i: int) -> tuple[Any, int]:
+def root_edge(t: Any, i: int) -> tuple[Any, int]:
     """Where the backward pass from output number `i` starts: a node or leaf, and which output."""
     if not isinstance(t, TensorBase):
         return t.node, t.output_nr
@@ -150,13 +151,13 @@ def check_gradient(out: Any, g: Any, i: int, batched: bool) -> Any:
     return g
 
 
-def run(
+def run_engine(
     roots: list[tuple[Any, int]], grads: list[Any], keep: bool, create: bool,
     targets: list[Capture] | None, store: bool,
 ) -> None:  # fmt: skip
     """Start the engine: raw arrays, or tensors when the gradients are to be recorded."""
     tensors = create or engine.with_tangents()
-    start = [g if tensors or g is None else g._array for g in grads]
+    start = [g if tensors or g is None else settled(g._array) for g in grads]
     ends, nrs = [end for end, _ in roots], [nr for _, nr in roots]
     engine.backward(ends, nrs, start, keep, create, targets, store)
 
@@ -207,20 +208,21 @@ def backward(
         grads = (None,) * len(outputs) if grad_tensors is None else as_tuple(grad_tensors)
         start = first_gradients(outputs, grads, False)
         keep = create_graph if retain_graph is None else retain_graph
-        roots = [root_of(out, i) for i, out in enumerate(outputs)]
+        roots = [root_edge(out, i) for i, out in enumerate(outputs)]
         targets: list[Capture] | None = None
         if wanted is not None:
             for t in wanted:
                 if isinstance(t, Tensor):
                     t.retain_grad()  # an interior tensor keeps what it is asked for, as in PyTorch
             targets = [target_of(t) for t in wanted]
-        run(roots, start, keep, create_graph, targets, True)
+        run_engine(roots, start, keep, create_graph, targets, True)
     except Exception as error:
         hide_insides(error)
         raise
 
 
-def as_tensor(g: Any) -> Any:
+def gradient_tensor(g: Any) -> Any:
+    """A gradient of the engine, which may be a raw array, as a tensor; None stays None."""
     return g if g is None or isinstance(g, TensorBase) else wrap(normal(g))
 
 
@@ -271,9 +273,9 @@ def once(
     outs: tuple[Any, ...], ins: tuple[Any, ...], start: list[Any], keep: bool, create: bool,
     allow_unused: bool, materialize: bool,
 ) -> tuple[Any, ...]:  # fmt: skip
-    roots = [root_of(out, i) for i, out in enumerate(outs)]
+    roots = [root_edge(out, i) for i, out in enumerate(outs)]
     targets = [target_of(t) for t in ins]
-    run(roots, start, keep, create, targets, False)
+    run_engine(roots, start, keep, create, targets, False)
     results: list[Any] = []
     # an array must not be two tensors, which would not know of writes to one another
     seen = {id(g._array): g for g in start if g is not None}
@@ -282,7 +284,7 @@ def once(
         if g is None:
             results.append(without(ins[i], i, allow_unused, materialize, create))
             continue
-        results.append(g if create else seen.setdefault(id(g), as_tensor(g)))
+        results.append(g if create else seen.setdefault(id(g), gradient_tensor(g)))
     return tuple(results)
 
 
@@ -350,11 +352,11 @@ def _backward(
             if state.level != 0:
                 refuse_inside("backward")
             grads = first_gradients((self,), (gradient,), False)
-            edge, nr = root_of(self, 0)
+            edge, nr = root_edge(self, 0)
             g = grads[0]
             keep = bool(retain_graph)
             if g is not None and not engine.with_tangents():
-                g = g._array
+                g = settled(g._array)
             engine.backward([edge], [nr], [g], keep, False, None, True)
             return
         backward(self, gradient, retain_graph, create_graph, inputs=inputs)

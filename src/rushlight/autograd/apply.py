@@ -267,7 +267,7 @@ def settle(
     written, constant = ids(dirty), ids(fixed)
     records = is_recorded(ctx)
     if records:
-        describe(ctx, outputs)
+        note_outputs(ctx, outputs)
     made: list[Any] = []
     differentiable = 0
     for nr, o in enumerate(outputs):
@@ -281,9 +281,9 @@ def settle(
             differentiable += 1
             if me in written:
                 rewrite(ctx, args, o, nr, me in inputs, len(outputs) > 1)
-            t = o if me in written else with_history(ctx, o, nr, me in inputs)
+            t = o if me in written else output_with_history(ctx, o, nr, me in inputs)
         else:
-            t = without_history(o, me in inputs, me in written)
+            t = output_without_history(o, me in inputs, me in written)
         if t._view is not None and me not in written:
             t._view.how = "custom"
         made.append(t)
@@ -299,7 +299,7 @@ def settle(
     return made
 
 
-def describe(ctx: Any, outputs: tuple[Any, ...]) -> None:
+def note_outputs(ctx: Any, outputs: tuple[Any, ...]) -> None:
     """Note shape, dtype and kind of array of each output, for gradients that do not arrive."""
     metas = [
         (o._array.shape, o._array.dtype, v.empty(o._array, (0,), o._array.dtype))
@@ -324,7 +324,7 @@ def refuse_saved_input(records: bool, o: Any) -> None:
         )
 
 
-def with_history(ctx: Any, o: Any, nr: int, is_input: bool) -> TensorBase:
+def output_with_history(ctx: Any, o: Any, nr: int, is_input: bool) -> TensorBase:
     """An output that has gradients: output `nr` of the node `ctx`."""
     if is_input:
         o = same_view(o)
@@ -337,7 +337,7 @@ def with_history(ctx: Any, o: Any, nr: int, is_input: bool) -> TensorBase:
     return found
 
 
-def without_history(o: Any, is_input: bool, is_dirty: bool) -> TensorBase:
+def output_without_history(o: Any, is_input: bool, is_dirty: bool) -> TensorBase:
     """An output that has none, or of a call that is not recorded."""
     if not o.requires_grad:
         if is_input and not is_dirty:
@@ -379,7 +379,7 @@ def rewrite(
         )
     o._accumulated_grad = None  # it was that of the values written over
     if not is_input:
-        with_history(ctx, o, nr, False)
+        output_with_history(ctx, o, nr, False)
         if view is not None:
             view.how = "custom"
         return

@@ -17,17 +17,11 @@ import warnings
 from typing import Any
 
 from rushlight.arrays import vocabulary as v
+from rushlight.arrays.host import settled
 from rushlight.core.call_site import Where, WhereMade
 from rushlight.core.engine.engine import current_task
 from rushlight.core.grad_mode import grad_enabled, within
-from rushlight.core.graph import (
-    DIFFERENTIABLE,
-    TensorBase,
-    normal,
-    wrap,
-    wrap_alias,
-    wrap_as,
-)
+from rushlight.core.graph import DIFFERENTIABLE, TensorBase, normal, wrap, wrap_alias, wrap_as
 from rushlight.core.node import fit
 from rushlight.core.node_api import GraphNode
 from rushlight.core.saved.errors import describe_freed
@@ -174,8 +168,8 @@ def records_beneath() -> bool:
     return current is not None and current.record and not current.tensors
 
 
-def bare(t: Any) -> Any:
-    """A saved tensor without the history it has outside its array."""
+def without_history(t: Any) -> Any:
+    """The same values without the history they have outside their array; tangents stay."""
     if t is None:
         return None
     made = wrap_alias(t._array, t)
@@ -258,7 +252,7 @@ class BackwardCFunction(FunctionCtx, GraphNode):
         check_not_freed(self)
         found = tuple([None if r is None else r.unpack(self) for r in self._records])
         self.maybe_clear_saved_tensors()
-        return tuple(map(bare, found)) if records_beneath() else found
+        return tuple(map(without_history, found)) if records_beneath() else found
 
     saved_variables = saved_tensors
 
@@ -323,7 +317,7 @@ class BackwardCFunction(FunctionCtx, GraphNode):
     def _run(self, g: Any, tensors: bool) -> Any:
         with within((tensors or records_beneath()) and grad_enabled(), False):
             outs = self.apply(*materialize_gradients(self, g))
-        return check_gradients(self, outs, tensors)
+        return check_returned_gradients(self, outs, tensors)
 
     def __getstate__(self) -> Any:
         raise TypeError(f"cannot pickle '{type(self).__name__}' object")
@@ -355,7 +349,7 @@ def materialize_gradients(ctx: BackwardCFunction, g: Any) -> list[Any]:
     return gs
 
 
-def check_gradients(ctx: BackwardCFunction, outs: Any, tensors: bool) -> list[Any]:
+def check_returned_gradients(ctx: BackwardCFunction, outs: Any, tensors: bool) -> list[Any]:
     """What `backward` returned, checked, for the tensors among the arguments."""
     given = outs if isinstance(outs, tuple) else (outs,)
     expected = ctx._argument_count
@@ -369,7 +363,9 @@ def check_gradients(ctx: BackwardCFunction, outs: Any, tensors: bool) -> list[An
     found = gradients_of_tensors(ctx, given)
     for k, x in enumerate(found):
         if x is not None:
-            found[k] = None if ctx._next_edges[k] is None else check_gradient(ctx, x, k, tensors)
+            found[k] = (
+                None if ctx._next_edges[k] is None else check_returned_gradient(ctx, x, k, tensors)
+            )
     return found
 
 
@@ -392,7 +388,7 @@ def gradients_of_tensors(ctx: BackwardCFunction, given: tuple[Any, ...]) -> list
     return [given[i] for i in ctx._tensor_positions]
 
 
-def check_gradient(ctx: BackwardCFunction, x: Any, k: int, tensors: bool) -> Any:
+def check_returned_gradient(ctx: BackwardCFunction, x: Any, k: int, tensors: bool) -> Any:
     """A gradient for tensor number `k`, in its shape and dtype."""
     shape, dtype = ctx._wanted_metas[k]
     have: tuple[int, ...] = x._array.shape
@@ -409,7 +405,7 @@ def check_gradient(ctx: BackwardCFunction, x: Any, k: int, tensors: bool) -> Any
             f"gradient of {x.dtype} at index {k}, for an input of another kind"
         )
     t = fit(x, shape, dtype)
-    return t if tensors else t._array
+    return t if tensors else settled(t._array)
 
 
 def sums_to(have: tuple[int, ...], want: tuple[int, ...]) -> bool:

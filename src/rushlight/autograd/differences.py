@@ -35,13 +35,13 @@ Tensors = tuple[Any, ...]
 
 
 # --- what is checked ------------------------------------------------------------------------------
-def as_tuple(x: Any) -> Tensors:
+def sequence_as_tuple(x: Any) -> Tensors:
     if isinstance(x, (tuple, list)):
         return tuple(x)
     return (x,)
 
 
-def requires_grad(x: Any) -> bool:
+def is_differentiable(x: Any) -> bool:
     return isinstance(x, TensorBase) and bool(x.requires_grad)  # type: ignore[attr-defined]
 
 
@@ -53,14 +53,14 @@ def is_continuous(x: Any) -> bool:
 def find_requiring(xs: Any) -> list[Any]:
     """The tensors that ask for gradients, also those inside lists and tuples."""
     if isinstance(xs, TensorBase):
-        return [xs] if requires_grad(xs) else []
+        return [xs] if is_differentiable(xs) else []
     if isinstance(xs, (list, tuple)):
         return [t for x in xs for t in find_requiring(x)]
     return []
 
 
-def differentiable(x: Any) -> Tensors:
-    return tuple(y for y in as_tuple(x) if requires_grad(y))
+def requiring_grad(x: Any) -> Tensors:
+    return tuple(y for y in sequence_as_tuple(x) if is_differentiable(y))
 
 
 class Check:
@@ -92,12 +92,12 @@ class Check:
         return other
 
     def run(self) -> None:
-        (self.run_fast if self.fast else self.run_slow)(as_tuple(self.func(*self.inputs)))
+        (self.run_fast if self.fast else self.run_slow)(sequence_as_tuple(self.func(*self.inputs)))
 
     # --- slow mode ----------------------------------------------------------------------------
     def run_slow(self, outputs: Tensors) -> None:
         numerical = self.differences(outputs)
-        at = [i for i, y in enumerate(outputs) if requires_grad(y)]
+        at = [i for i, y in enumerate(outputs) if is_differentiable(y)]
         if not at:
             for of_input in numerical:
                 for n in of_input:
@@ -146,7 +146,7 @@ class Check:
         try:
             return [
                 y.detach().clone() if is_continuous(y) else None
-                for y in as_tuple(self.func(*self.inputs))
+                for y in sequence_as_tuple(self.func(*self.inputs))
             ]
         finally:
             raw[index] = kept
@@ -207,7 +207,7 @@ class Check:
     # --- fast mode ----------------------------------------------------------------------------
     def run_fast(self, outputs: Tensors) -> None:
         xs = find_requiring(self.inputs)
-        at = [i for i, y in enumerate(outputs) if requires_grad(y)]
+        at = [i for i, y in enumerate(outputs) if is_differentiable(y)]
         draw = directions()
         us = [(next(draw)(x), next(draw)(x) if x.is_complex() else None) for x in xs]
         vs: dict[int, Any] = {}
@@ -291,7 +291,7 @@ class Check:
             duals: list[Any] = []
             j = 0
             for x in self.inputs:
-                if requires_grad(x):
+                if is_differentiable(x):
                     if j != absent:
                         t = given.get(j)
                         zero = functions["zeros_like"](x.detach())
@@ -301,7 +301,7 @@ class Check:
                     j += 1
                 duals.append(x)
             found: list[Any] = []
-            for y in as_tuple(self.func(*duals)):
+            for y in sequence_as_tuple(self.func(*duals)):
                 if not is_continuous(y):
                     found.append(None)
                     continue
@@ -353,13 +353,13 @@ class Check:
         x = find_requiring(self.inputs)[j]
         one, other = n[row, column].item(), a[row, column].item()
         return (
-            f"worst element: output{place(column, y.shape)} by input{place(row, x.shape)}: "
-            f"numerical {one}, analytical {other}, difference {abs(other - one):.3g} "
-            f"(allowed {self.atol + self.rtol * abs(one):.3g})\n"
+            f"worst element: output{index_text(column, y.shape)} by "
+            f"input{index_text(row, x.shape)}: numerical {one}, analytical {other}, "
+            f"difference {abs(other - one):.3g} (allowed {self.atol + self.rtol * abs(one):.3g})\n"
         )
 
 
-def place(at: int, shape: Any) -> str:
+def index_text(at: int, shape: Any) -> str:
     """A place in a flattened tensor, as an index into it."""
     index: list[int] = []
     for n in reversed(tuple(shape)):
@@ -414,7 +414,7 @@ def of_outputs(func: Func, part: str) -> Func:
     take = functions["imag" if part == "imaginary" else "real"]
 
     def call(*xs: Any) -> Tensors:
-        return tuple(take(y) if y.is_complex() else y for y in as_tuple(func(*xs)))
+        return tuple(take(y) if y.is_complex() else y for y in sequence_as_tuple(func(*xs)))
 
     return call
 
@@ -436,7 +436,7 @@ def of_inputs(func: Func, inputs: Tensors, part: str, parts: list[int]) -> Func:
 
 
 def check_backward(check: Check, outputs: Tensors) -> None:
-    parts = [i for i, y in enumerate(y for y in outputs if requires_grad(y)) if y.is_complex()]
+    parts = [i for i, y in enumerate(y for y in outputs if is_differentiable(y)) if y.is_complex()]
     if not any(isinstance(y, TensorBase) and y.is_complex() for y in outputs):  # type: ignore[attr-defined]
         check.of(check.func, check.inputs, False, "", []).run()
         return
@@ -468,7 +468,7 @@ def check_forward(check: Check, undefined: bool) -> None:
 # --- other properties of a backward ---------------------------------------------------------------
 def check_inputs(inputs: Tensors) -> None:
     for i, x in enumerate(inputs):
-        if not requires_grad(x):
+        if not is_differentiable(x):
             continue
         if x.dtype not in (dtypes.float64, dtypes.complex128):
             warnings.warn(
@@ -478,21 +478,21 @@ def check_inputs(inputs: Tensors) -> None:
                 stacklevel=4,
             )
         flat = any(step == 0 and n > 1 for step, n in zip(x.stride(), x.shape))
-        if flat or shares(x.shape, x.stride()):
+        if flat or overlaps_itself(x.shape, x.stride()):
             has = "a dimension with stride 0" if flat else "elements that share memory"
             raise RuntimeError(
                 f"The {i}th input has {has}. gradcheck only supports inputs that are "
                 "non-overlapping to be able to compute the numerical gradients correctly. You "
                 "should call .contiguous on the input before passing it to gradcheck."
             )
-    if not any(requires_grad(x) for x in inputs):
+    if not any(is_differentiable(x) for x in inputs):
         raise ValueError(
             "gradcheck expects at least one input tensor to require gradient, but none of them "
             "have requires_grad=True."
         )
 
 
-def shares(shape: Any, strides: Any) -> bool:
+def overlaps_itself(shape: Any, strides: Any) -> bool:
     """Whether two elements of a tensor lie at one place."""
     reach = 0  # of the dimensions with smaller steps
     for step, n in sorted((abs(step), n) for step, n in zip(strides, shape) if n > 1):
@@ -544,14 +544,14 @@ class UndefinedGrad(Function):
 
 def check_undefined(func: Func, inputs: Tensors) -> None:
     """Outputs that no gradient reached must count as outputs with a gradient of zeros."""
-    count = len(differentiable(func(*inputs)))
+    count = len(requiring_grad(func(*inputs)))
     tries = [set(range(count))]
     if count > 1:
         tries += [{i} for i in range(count)]
     for undefined in tries:
         outputs = [
             UndefinedGrad.apply(y) if i in undefined else y
-            for i, y in enumerate(differentiable(func(*inputs)))
+            for i, y in enumerate(requiring_grad(func(*inputs)))
         ]
         if outputs:
             check_undefined_one(outputs, inputs)
@@ -604,9 +604,9 @@ def check_batched(inputs: Tensors, y: Any, i: int) -> None:
 
 def check_batched_forward(func: Func, inputs: Tensors) -> None:
     """Two tangents at once must give what they give one by one."""
-    xs = as_tuple(inputs)
+    xs = sequence_as_tuple(inputs)
     for j, x in enumerate(xs):
-        if not requires_grad(x):
+        if not is_differentiable(x):
             continue
         ts = [functions["randn_like"](x.detach()) for _ in range(2)]
 
@@ -663,7 +663,7 @@ def check_all(
     """Every check that was asked for; raises at the first that fails."""
     func, inputs = check.func, check.inputs
     check_inputs(inputs)
-    outputs = as_tuple(func(*inputs))
+    outputs = sequence_as_tuple(func(*inputs))
     if backward:
         check_backward(check, outputs)
     if forward:
@@ -672,7 +672,7 @@ def check_all(
         check_batched_forward(func, inputs)
     if not backward:
         return
-    asked = differentiable(outputs)
+    asked = requiring_grad(outputs)
     if batched:
         for i, y in enumerate(asked):
             check_batched(inputs, y, i)
@@ -683,24 +683,24 @@ def check_all(
 
 def gradients_of(func: Func, inputs: Any, grad_outputs: Any, gaps: bool) -> tuple[Func, Tensors]:
     """The gradients of `func` as a function of inputs and output gradients, and those."""
-    xs = as_tuple(inputs)
+    xs = sequence_as_tuple(inputs)
     if grad_outputs is None:
-        gs = tuple(random_like(y, gaps) for y in differentiable(func(*xs)))
+        gs = tuple(random_like(y, gaps) for y in requiring_grad(func(*xs)))
     else:
-        gs = as_tuple(grad_outputs)
-    asked_x = [i for i, x in enumerate(xs) if requires_grad(x)]
-    asked_g = [i for i, g in enumerate(gs) if requires_grad(g)]
+        gs = sequence_as_tuple(grad_outputs)
+    asked_x = [i for i, x in enumerate(xs) if is_differentiable(x)]
+    asked_g = [i for i, g in enumerate(gs) if is_differentiable(g)]
     count = len(xs)
 
     def asked(x: Any) -> Any:
-        return x if requires_grad(x) else x.requires_grad_()
+        return x if is_differentiable(x) else x.requires_grad_()
 
     def gradients(*args: Any) -> Tensors:
         # forward mode hands in values that do not ask any more
         mine = [asked(x) if i in asked_x else x for i, x in enumerate(args[:count])]
         starts = [asked(g) if i in asked_g else g for i, g in enumerate(args[count:])]
         found = grad(
-            differentiable(func(*mine)), [mine[i] for i in asked_x], starts,
+            requiring_grad(func(*mine)), [mine[i] for i in asked_x], starts,
             create_graph=True, allow_unused=True,
         )  # fmt: skip
         return tuple(g for g in found if g is not None)

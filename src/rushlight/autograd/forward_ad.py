@@ -17,7 +17,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from rushlight.arrays.host import ByteBounds
+from rushlight.arrays.host import ByteBounds, put_off
 from rushlight.autograd.grad_mode import Decorator
 from rushlight.core.grad_mode import Mode, current, grad_enabled, inference_enabled, leave, within
 from rushlight.core.graph import DIFFERENTIABLE, TensorBase
@@ -211,7 +211,9 @@ def with_tangent(tensor: Any, tangent: Any, level: DualLevel, copied: bool) -> A
     """A view of `tensor` with a tangent in `level`, or with a copy of it."""
     with seeing_beneath(grad_enabled(), level.depth):
         dual = apply_view(MAKE_DUAL, tensor)
-        if copied:
+        if copied and put_off(tensor._array) & 1:
+            tangent = tangent.conj().clone().conj()  # a conjugate view, as its tensor is
+        elif copied:
             tangent = tangent.clone()
         give(dual, level, laid_like(tangent, tensor._array))
     return dual
@@ -229,9 +231,12 @@ def check_size(tensor: Any, tangent: Any) -> None:
 
 
 def lies_alike(x: Any, t: Any) -> bool:
-    """Whether `t` lies in memory that is as large, and begins at the same place in it."""
+    """Whether `t` lies in memory that is as large, begins at the same place in it, and holds there
+    what `x` holds: its elements, or their conjugates."""
     a, b = ByteBounds(x), ByteBounds(t)
     m, n = x.dtype.itemsize, t.dtype.itemsize
+    if put_off(x) != put_off(t):
+        return False
     return bool(a.nbytes * n == b.nbytes * m and a.offset * n == b.offset * m)
 
 

@@ -20,7 +20,7 @@ from typing import Any
 
 from rushlight.arrays import vocabulary
 from rushlight.autograd import forward_ad
-from rushlight.autograd.api import grad, one_for, root_of, target_of
+from rushlight.autograd.api import grad, one_for, root_edge, target_of
 from rushlight.autograd.grad_mode import enable_grad
 from rushlight.core.engine import engine
 from rushlight.core.graph import TensorBase, wrap
@@ -36,7 +36,7 @@ Function = Callable[..., Any]
 
 
 # --- tuples in, tuples out ------------------------------------------------------------------------
-def as_tuple(x: Any, what: str, name: str) -> tuple[bool, tuple[Any, ...]]:
+def checked_tuple(x: Any, what: str, name: str) -> tuple[bool, tuple[Any, ...]]:
     """Whether `x` is a tuple, and `x` as a tuple of tensors, which it must be."""
     several = isinstance(x, tuple)
     found: tuple[Any, ...] = x if several else (x,)
@@ -50,7 +50,7 @@ def as_tuple(x: Any, what: str, name: str) -> tuple[bool, tuple[Any, ...]]:
     return several, found
 
 
-def unpack(x: Any, outer: bool, inner: bool) -> Any:
+def unwrap_rows(x: Any, outer: bool, inner: bool) -> Any:
     """A tuple of tuples without the levels that the user did not write."""
     found = tuple(x) if inner else tuple(row[0] for row in x)
     return found if outer else found[0]
@@ -64,7 +64,7 @@ def alias_inputs(inputs: tuple[Any, ...], create_graph: bool, ask: bool) -> tupl
     )
 
 
-def finish(xs: tuple[Any, ...], create_graph: bool) -> tuple[Any, ...]:
+def detach_results(xs: tuple[Any, ...], create_graph: bool) -> tuple[Any, ...]:
     """Results as the user gets them."""
     return xs if create_graph else tuple(x.detach() for x in xs)
 
@@ -85,7 +85,7 @@ def check_direction(v: tuple[Any, ...], like: tuple[Any, ...], several: bool) ->
             )
 
 
-def direction(
+def checked_direction(
     v: Any, name: str, inputs: tuple[Any, ...], several: bool, create_graph: bool
 ) -> tuple[Any, ...] | None:
     """The `v` of `jvp`, `vhp` and `hvp`, checked; None where it may be left out, and was."""
@@ -96,14 +96,14 @@ def direction(
                 "single Tensor with a single element."
             )
         return None
-    _, found = as_tuple(v, "v", name)
+    _, found = checked_tuple(v, "v", name)
     found = alias_inputs(found, create_graph, False)
     check_direction(found, inputs, several)
     return found
 
 
 # --- what strict refuses --------------------------------------------------------------------------
-def check_outputs(outputs: tuple[Any, ...]) -> None:
+def check_outputs_require_grad(outputs: tuple[Any, ...]) -> None:
     for i, y in enumerate(outputs):
         if not y.requires_grad:
             raise RuntimeError(
@@ -171,7 +171,7 @@ def fill_zeros(
 
 
 # --- gradients ------------------------------------------------------------------------------------
-def gradients(
+def gradients_or_none(
     outputs: tuple[Any, ...], inputs: tuple[Any, ...], starts: Any, create_graph: bool
 ) -> tuple[Any, ...]:
     """`autograd.grad` of those outputs that have a history; None where nothing arrives."""
@@ -186,7 +186,7 @@ def gradients(
     )  # fmt: skip
 
 
-def rows(out: Any, inputs: tuple[Any, ...], create_graph: bool) -> list[list[Any]]:
+def jacobian_rows(out: Any, inputs: tuple[Any, ...], create_graph: bool) -> list[list[Any]]:
     """For each element of `out`, the gradients of all inputs: None, raw arrays, or tensors if
     `create_graph` (or if they have tangents). See Note [Rows]."""
     n = out.numel()
@@ -196,7 +196,7 @@ def rows(out: Any, inputs: tuple[Any, ...], create_graph: bool) -> list[list[Any
         one_for(out.reshape(-1)[0])  # refuses: a complex output has no gradient of its own
     x = out._array
     shape, dtype = x.shape, x.dtype
-    edge, nr = root_of(out, 0)
+    edge, nr = root_edge(out, 0)
     targets = [target_of(t) for t in inputs]
     found: list[list[Any]] = []
     like: Any = None
@@ -234,12 +234,12 @@ def by_rows(
     """The Jacobian of each output with respect to each input."""
     found: list[tuple[Any, ...]] = []
     for i, out in enumerate(outputs):
-        table = rows(out, inputs, create_graph)
+        table = jacobian_rows(out, inputs, create_graph)
         if strict:
             check_rows(table, i, create_graph)
         shape = tuple(out.shape)
         matrices = tuple(gather_rows([r[k] for r in table], t, shape) for k, t in enumerate(inputs))
-        found.append(finish(matrices, create_graph))
+        found.append(detach_results(matrices, create_graph))
     return tuple(found)
 
 
@@ -284,7 +284,8 @@ def at_once(
             ]
         )
     return tuple(
-        finish(tuple(column[i] for column in columns), create_graph) for i in range(len(outputs))
+        detach_results(tuple(column[i] for column in columns), create_graph)
+        for i in range(len(outputs))
     )
 
 
@@ -302,14 +303,14 @@ def vjp(
     (tensor([1., 4.]), tensor([ 2., 40.]))
     """
     with enable_grad():
-        several_in, xs = as_tuple(inputs, "inputs", "vjp")
+        several_in, xs = checked_tuple(inputs, "inputs", "vjp")
         xs = alias_inputs(xs, create_graph, True)
-        several_out, ys = as_tuple(func(*xs), OUTPUTS, "vjp")
+        several_out, ys = checked_tuple(func(*xs), OUTPUTS, "vjp")
         if strict:
-            check_outputs(ys)
+            check_outputs_require_grad(ys)
         start: Any = None
         if v is not None:
-            _, start = as_tuple(v, "v", "vjp")
+            _, start = checked_tuple(v, "v", "vjp")
             start = alias_inputs(start, create_graph, False)
             check_direction(start, ys, several_out)
         elif len(ys) != 1 or ys[0].numel() != 1:
@@ -317,8 +318,10 @@ def vjp(
                 "The vector v can only be None if the user-provided function returns a single "
                 "Tensor with a single element."
             )
-        found = fill_zeros(gradients(ys, xs, start, create_graph), xs, strict, create_graph, "vjp")
-        ys, found = finish(ys, create_graph), finish(found, create_graph)
+        found = fill_zeros(
+            gradients_or_none(ys, xs, start, create_graph), xs, strict, create_graph, "vjp"
+        )
+        ys, found = detach_results(ys, create_graph), detach_results(found, create_graph)
     return (ys if several_out else ys[0]), (found if several_in else found[0])
 
 
@@ -335,18 +338,20 @@ def jvp(
     (tensor([1., 4.]), tensor([ 2., 40.]))
     """
     with enable_grad():
-        several_in, xs = as_tuple(inputs, "inputs", "jvp")
+        several_in, xs = checked_tuple(inputs, "inputs", "jvp")
         xs = alias_inputs(xs, create_graph, True)
-        t = direction(v, "jvp", xs, several_in, create_graph)
-        several_out, ys = as_tuple(func(*xs), OUTPUTS, "jvp")
+        t = checked_direction(v, "jvp", xs, several_in, create_graph)
+        several_out, ys = checked_tuple(func(*xs), OUTPUTS, "jvp")
         if strict:
-            check_outputs(ys)
+            check_outputs_require_grad(ys)
         zeros = tuple(functions["zeros_like"](y, requires_grad=True) for y in ys)
-        once = gradients(ys, xs, zeros, True)
+        once = gradients_or_none(ys, xs, zeros, True)
         if strict:
             check_connected(once, FIXED_GRADIENT)
-        found = fill_zeros(gradients(once, zeros, t, create_graph), ys, strict, create_graph, "jvp")
-        ys, found = finish(ys, create_graph), finish(found, create_graph)
+        found = fill_zeros(
+            gradients_or_none(once, zeros, t, create_graph), ys, strict, create_graph, "jvp"
+        )
+        ys, found = detach_results(ys, create_graph), detach_results(found, create_graph)
     return (ys if several_out else ys[0]), (found if several_out else found[0])
 
 
@@ -378,11 +383,11 @@ def jacobian(
             )
         return forward_jacobian(func, inputs, strict, vectorize)
     with enable_grad():
-        several_in, xs = as_tuple(inputs, "inputs", "jacobian")
+        several_in, xs = checked_tuple(inputs, "inputs", "jacobian")
         xs = alias_inputs(xs, create_graph, True)
-        several_out, ys = as_tuple(func(*xs), OUTPUTS, "jacobian")
+        several_out, ys = checked_tuple(func(*xs), OUTPUTS, "jacobian")
         if strict:
-            check_outputs(ys)
+            check_outputs_require_grad(ys)
         if vectorize:
             if strict:
                 raise RuntimeError(
@@ -393,7 +398,7 @@ def jacobian(
             found = at_once(ys, xs, create_graph)
         else:
             found = by_rows(ys, xs, create_graph, strict)
-    return unpack(found, several_out, several_in)
+    return unwrap_rows(found, several_out, several_in)
 
 
 def forward_jacobian(func: Function, inputs: Any, strict: bool, vectorize: bool) -> Any:
@@ -404,7 +409,7 @@ def forward_jacobian(func: Function, inputs: Any, strict: bool, vectorize: bool)
             "not supported together (yet). Please either set `strict=False` or "
             '`strategy="reverse-mode"`.'
         )
-    several_in, xs = as_tuple(inputs, "inputs", "jacobian")
+    several_in, xs = checked_tuple(inputs, "inputs", "jacobian")
     if not vectorize:
         raise NotImplementedError(
             "Computing Jacobian using forward-AD or forward-over-reverse Hessian is"
@@ -412,7 +417,7 @@ def forward_jacobian(func: Function, inputs: Any, strict: bool, vectorize: bool)
         )
     sizes = [x.numel() for x in xs]
     out, slopes = slopes_along(func, xs, units_of(xs), sum(sizes))
-    several_out, ys = as_tuple(out, OUTPUTS, "jacobian")
+    several_out, ys = checked_tuple(out, OUTPUTS, "jacobian")
     found: list[tuple[Any, ...]] = []
     for y, t in zip(ys, slopes, strict=True):
         parts = functions["split"](t, sizes, 0)
@@ -422,7 +427,7 @@ def forward_jacobian(func: Function, inputs: Any, strict: bool, vectorize: bool)
                 for x, part in zip(xs, parts, strict=True)
             )
         )
-    return unpack(tuple(found), several_out, several_in)
+    return unwrap_rows(tuple(found), several_out, several_in)
 
 
 def slopes_along(
@@ -480,7 +485,7 @@ def hessian(
     tensor([[ 6.,  0.],
             [ 0., 12.]])
     """
-    several, xs = as_tuple(inputs, "inputs", "hessian")
+    several, xs = checked_tuple(inputs, "inputs", "hessian")
     if outer_jacobian_strategy not in ("forward-mode", "reverse-mode"):
         raise AssertionError('Expected strategy to be either "forward-mode" or "reverse-mode".')
 
@@ -490,21 +495,23 @@ def hessian(
                 for t in inside:
                     if not t.requires_grad:
                         t._requires_grad = True  # it is ours
-            y = single(func(*inside), "hessian", strict)
-            found = fill_zeros(gradients((y,), inside, None, True), inside, False, True, "vjp")
+            y = single_number(func(*inside), "hessian", strict)
+            found = fill_zeros(
+                gradients_or_none((y,), inside, None, True), inside, False, True, "vjp"
+            )
             if strict:
                 check_connected(found, FIXED_JACOBIAN)
             return found
 
     found = jacobian(first, xs, create_graph, strict, vectorize, outer_jacobian_strategy)
-    return unpack(found, several, several)
+    return unwrap_rows(found, several, several)
 
 
-def single(out: Any, name: str, strict: bool) -> Any:
+def single_number(out: Any, name: str, strict: bool) -> Any:
     """The result of a function that must give one number."""
-    several, ys = as_tuple(out, OUTPUTS, name)
+    several, ys = checked_tuple(out, OUTPUTS, name)
     if strict:
-        check_outputs(ys)
+        check_outputs_require_grad(ys)
     if several:
         raise RuntimeError(f"The function given to {name} should return a single Tensor")
     if ys[0].numel() != 1:
@@ -519,18 +526,20 @@ def hessian_product(
 ) -> tuple[Any, Any]:
     """`vhp`, or `hvp` by way of a second pass backward: see Note [Twice backward is forward]."""
     with enable_grad():
-        several, xs = as_tuple(inputs, "inputs", name)
+        several, xs = checked_tuple(inputs, "inputs", name)
         xs = alias_inputs(xs, create_graph, True)
-        t = direction(v, name, xs, several, create_graph)
-        y = single(func(*xs), name, strict)
-        first, at = gradients((y,), xs, None, True), xs
+        t = checked_direction(v, name, xs, several, create_graph)
+        y = single_number(func(*xs), name, strict)
+        first, at = gradients_or_none((y,), xs, None, True), xs
         if strict:
             check_connected(first, FIXED_JACOBIAN)
         if name == "hvp":
             at = tuple(functions["zeros_like"](x, requires_grad=True) for x in xs)
-            first = gradients(first, xs, at, True)
-        found = fill_zeros(gradients(first, at, t, create_graph), xs, strict, create_graph, name)
-        (y,), found = finish((y,), create_graph), finish(found, create_graph)
+            first = gradients_or_none(first, xs, at, True)
+        found = fill_zeros(
+            gradients_or_none(first, at, t, create_graph), xs, strict, create_graph, name
+        )
+        (y,), found = detach_results((y,), create_graph), detach_results(found, create_graph)
     return y, (found if several else found[0])
 
 
@@ -576,7 +585,7 @@ def _as_tuple_nocheck(x: Any) -> tuple[Any, ...]:
 def _as_tuple(inp: Any, arg_name: str | None = None, fn_name: str | None = None) -> Any:
     if arg_name is None and fn_name is None:
         return _as_tuple_nocheck(inp)
-    return as_tuple(inp, str(arg_name), str(fn_name))
+    return checked_tuple(inp, str(arg_name), str(fn_name))
 
 
 def _tuple_postprocess(res: Any, to_unpack: bool | tuple[bool, bool]) -> Any:

@@ -41,9 +41,9 @@ def gradcheck(
         raise AssertionError(
             "Setting check_batched_forward_grad=True requires check_forward_ad to be True"
         )
-    from rushlight.autograd.differences import Check, as_tuple, check_all
+    from rushlight.autograd.differences import Check, check_all, sequence_as_tuple
 
-    xs = as_tuple(inputs)
+    xs = sequence_as_tuple(inputs)
     check = Check(func, xs, eps, atol, rtol, nondet_tol, check_grad_dtypes, fast_mode)
     try:
         check_all(

@@ -8,13 +8,13 @@ from typing import Any, cast
 
 from rushlight import dtypes
 from rushlight.arrays.batched import Batched
-from rushlight.core.engine.hooks import LeafTable, RemovableHandle, register
+from rushlight.core.engine.hooks import LeafTable, RemovableHandle, add_to_hooks
 from rushlight.core.grad_mode import _lock, inference_enabled, state
 from rushlight.core.graph import extra_of, hooks_of, retain_on, wrap_alias
 from rushlight.core.transforms.stack import refuse_inside
 from rushlight.core.views.history import edge_of_view
 from rushlight.dtypes import c_name
-from rushlight.ops.view.select import bare
+from rushlight.ops.view.select import detached_array
 from rushlight.tensor import Tensor
 
 
@@ -36,12 +36,12 @@ def register_hook(self: Any, hook: Callable[[Any], Any]) -> RemovableHandle:
         with _lock:
             if extra.hooks is None:
                 extra.hooks = LeafTable()
-        return register(extra.hooks, hook)
+        return add_to_hooks(extra.hooks, hook)
     hooks = hooks_of(self._node)
     with _lock:
         if hooks.tensor_pre is None:
             hooks.tensor_pre = {}
-    return register(hooks.tensor_pre.setdefault(int(self._output_nr), {}), hook)
+    return add_to_hooks(hooks.tensor_pre.setdefault(int(self._output_nr), {}), hook)
 
 
 def register_post_accumulate_grad_hook(self: Any, hook: Callable[[Any], None]) -> RemovableHandle:
@@ -54,7 +54,7 @@ def register_post_accumulate_grad_hook(self: Any, hook: Callable[[Any], None]) -
     with _lock:
         if extra.post_accumulate is None:
             extra.post_accumulate = LeafTable()
-    return register(extra.post_accumulate, hook)
+    return add_to_hooks(extra.post_accumulate, hook)
 
 
 def retain_grad(self: Any) -> None:
@@ -91,7 +91,7 @@ def detach(self: Any) -> Any:
     False
     """
     array = self._array
-    return wrap_alias(bare(array) if type(array) is Batched else array, self)
+    return wrap_alias(detached_array(array) if type(array) is Batched else array, self)
 
 
 def detach_(self: Any) -> Any:
@@ -107,7 +107,7 @@ def detach_(self: Any) -> Any:
             "function in torch/optim/optimizer.py as the solution."
         )
     if type(self._array) is Batched:
-        self._array = bare(self._array)
+        self._array = detached_array(self._array)
     self._node = None
     self._output_nr = 0
     self._requires_grad = False

@@ -24,9 +24,10 @@ from rushlight.autograd.profiler_util import DeviceType as DeviceType
 from rushlight.autograd.profiler_util import EventList, FunctionEvent, FunctionEventAvg, frame_text
 from rushlight.core.call_site import Where
 from rushlight.core.grad_mode import Mode, ModeBlock, Undo
+from rushlight.core.observer import observer
 from rushlight.missing import face as _face
 
-__all__ = ["EventList", "FunctionEvent", "profile", "record_function"]
+__all__ = ["EventList", "FunctionEvent", "emit_itt", "emit_nvtx", "profile", "record_function"]
 
 F = TypeVar("F", bound=Callable[..., Any])
 _log: Final = logging.getLogger(__name__)
@@ -47,6 +48,38 @@ class ProfilerActivity(Enum):
 
     def __str__(self) -> str:
         return f"ProfilerActivity.{self.name}"
+
+
+def _profiler_enabled() -> bool:
+    """Whether a profile is being taken."""
+    return observer.timed is not None
+
+
+class emit_nvtx:
+    """emit_nvtx(enabled=True): a block whose ops are marked for NVIDIA's profiler. rushlight makes
+    no such marks: entering it raises."""
+
+    _tool = "NVTX"
+
+    def __init__(self, enabled: bool = True, record_shapes: bool = False) -> None:
+        self.enabled = enabled
+        self.record_shapes = record_shapes
+
+    def __enter__(self) -> Self:
+        if self.enabled:
+            raise RuntimeError(
+                f"rushlight makes no marks for {self._tool}; use torch.profiler.profile"
+            )
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        return None
+
+
+class emit_itt(emit_nvtx):
+    """emit_itt(enabled=True): likewise for Intel's profiler."""
+
+    _tool = "ITT"
 
 
 class record_function:

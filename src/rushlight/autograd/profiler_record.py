@@ -46,7 +46,7 @@ _NOWHERE: Final[Place] = (None, 0)
 _names: Final[dict[type[Any], str]] = {}
 
 
-def title_of(op: type[Op]) -> str:
+def profiled_name(op: type[Op]) -> str:
     """An op's name as PyTorch's profiles show it: 'aten::mul'.
 
     >>> from rushlight.autograd.profiler_record import title_of
@@ -140,10 +140,10 @@ class Recorder:
         _thread.recorder = self
         with _lock:
             _live.append(self)
-            observer.timed = around
+            observer.timed = time_op
             observe(begin_pass)
             if observer.profile is None:  # else `utils.around` is there, and hands on
-                observer.profile = around
+                observer.profile = time_op
         self.wall = time_ns()
         self.start = perf_counter_ns()
 
@@ -159,7 +159,7 @@ class Recorder:
             if not _live:
                 observer.timed = None
                 stop_observing(begin_pass)
-                if observer.profile is around:
+                if observer.profile is time_op:
                     observer.profile = None
         if self.mode is not None:
             self.context.run(leave, self.mode)
@@ -279,7 +279,7 @@ def place_now() -> tuple[Place, bool]:
     return _NOWHERE, written
 
 
-def same(a: Place, b: Place) -> bool:
+def same_place(a: Place, b: Place) -> bool:
     """Whether two places are one. Equal code objects may stand in different files."""
     return a[0] is b[0] and a[1] == b[1]
 
@@ -299,16 +299,16 @@ def stack_now() -> list[Place]:
 
 
 # --- ops ------------------------------------------------------------------------------------------
-def around(op: Any, raws: tuple[Any, ...], *action: Callable[..., Any]) -> Any:
+def time_op(op: Any, raws: tuple[Any, ...], *action: Callable[..., Any]) -> Any:
     """`core.observer.observer.profile`: an op's forward, or `action(*raws)` in its place, timed."""
     recorder = current()
     if recorder is None or recorder.paused:
         return run_plain(op, raws, *action)
     place, written = place_now()
-    name = title_of(type(op))
+    name = profiled_name(type(op))
     if written and not name.endswith("_"):
         name += "_"
-    if recorder.calls and recorder.open and same(place, recorder.calls[-1]):
+    if recorder.calls and recorder.open and same_place(place, recorder.calls[-1]):
         place = recorder.open[-1].place  # a rule called it, on behalf of the node's line
     mark = next_number()
     entry = recorder.enter(name, FORWARD, place)

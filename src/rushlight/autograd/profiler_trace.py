@@ -10,7 +10,7 @@ import sys
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from rushlight.autograd.profiler_util import FunctionEvent, place_of
+from rushlight.autograd.profiler_util import FunctionEvent, shown_place
 
 
 def write_trace(
@@ -67,7 +67,7 @@ def _is_node(event: FunctionEvent) -> bool:
 def _slice(event: FunctionEvent, pid: int) -> dict[str, Any]:
     args: dict[str, Any] = {"External id": event.id}
     if event.where is not None:
-        args["Source"] = place_of(event.where)
+        args["Source"] = shown_place(event.where)
         args["Code"] = event.where.source
     if event.sequence_nr >= 0:
         args["Sequence number"] = event.sequence_nr

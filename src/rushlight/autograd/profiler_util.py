@@ -76,7 +76,7 @@ class Kernel(NamedTuple):
 
 
 # --- lines ----------------------------------------------------------------------------------------
-def place_of(where: Where | None) -> str:
+def shown_place(where: Where | None) -> str:
     """A line as tables show it: 'train.py:12'."""
     if where is None or where.code is None:
         return ""
@@ -204,7 +204,7 @@ class FunctionEvent(FormattedTimesMixin):
     @property
     def places(self) -> dict[str, float]:
         """Its line, and the time it took itself; see Note [Lines in a profile]."""
-        place = place_of(self.where)
+        place = shown_place(self.where)
         return {place: self.self_cpu_time_total} if place else {}
 
     @property

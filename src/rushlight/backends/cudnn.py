@@ -3,7 +3,7 @@
 from contextlib import AbstractContextManager
 from typing import Any
 
-from rushlight.backends.flags import Precision, changed, exchange
+from rushlight.backends.flags import Precision, changed, exchange_flags
 
 __all__: list[str] = []
 __dir__ = __all__.copy
@@ -66,7 +66,7 @@ def set_flags(
     names = (
         "enabled benchmark benchmark_limit deterministic allow_tf32 fp32_precision depthwise_kernel"
     )
-    return exchange(
+    return exchange_flags(
         globals(), names, _enabled, _benchmark, _benchmark_limit, _deterministic, _allow_tf32,
         _fp32_precision, _depthwise_kernel,
     )  # fmt: skip

@@ -27,7 +27,7 @@ def changed(space: dict[str, Any], **values: Any) -> Iterator[None]:
         space.update(before)
 
 
-def exchange(space: dict[str, Any], names: str, *values: Any) -> tuple[Any, ...]:
+def exchange_flags(space: dict[str, Any], names: str, *values: Any) -> tuple[Any, ...]:
     """Set flags for good; what they were. None leaves one as it is."""
     listed = names.split()
     before = tuple(space[name] for name in listed)

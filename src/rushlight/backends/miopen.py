@@ -3,7 +3,7 @@
 from contextlib import AbstractContextManager
 from typing import Any
 
-from rushlight.backends.flags import changed, exchange
+from rushlight.backends.flags import changed, exchange_flags
 
 __all__: list[str] = []
 __dir__ = __all__.copy
@@ -18,4 +18,4 @@ def flags(immediate: bool = False) -> AbstractContextManager[None]:
 
 def set_flags(_immediate: bool | None = None) -> tuple[Any, ...]:
     """set_flags(...): set the flag; returns what it was."""
-    return exchange(globals(), "immediate", _immediate)
+    return exchange_flags(globals(), "immediate", _immediate)

@@ -3,7 +3,7 @@
 from contextlib import AbstractContextManager
 from typing import Any
 
-from rushlight.backends.flags import Precision, changed, exchange
+from rushlight.backends.flags import Precision, changed, exchange_flags
 
 __all__: list[str] = []
 __dir__ = __all__.copy
@@ -63,4 +63,4 @@ def set_flags(
 ) -> tuple[Any, ...]:  # fmt: skip
     """set_flags(...): set flags; returns what they were."""
     names = "enabled deterministic allow_tf32 fp32_precision"
-    return exchange(globals(), names, _enabled, _deterministic, _allow_tf32, _fp32_precision)
+    return exchange_flags(globals(), names, _enabled, _deterministic, _allow_tf32, _fp32_precision)

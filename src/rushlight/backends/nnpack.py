@@ -3,7 +3,7 @@
 from contextlib import AbstractContextManager
 from typing import Any
 
-from rushlight.backends.flags import changed, exchange
+from rushlight.backends.flags import changed, exchange_flags
 
 __all__ = ["flags", "is_available", "set_flags"]
 __dir__ = __all__.copy
@@ -23,4 +23,4 @@ def flags(enabled: bool = False) -> AbstractContextManager[None]:
 
 def set_flags(_enabled: bool | None = None) -> tuple[Any, ...]:
     """set_flags(...): set the flag; returns what it was."""
-    return exchange(globals(), "_enabled", _enabled)
+    return exchange_flags(globals(), "_enabled", _enabled)

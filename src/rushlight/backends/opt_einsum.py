@@ -3,7 +3,7 @@
 from contextlib import AbstractContextManager
 from typing import Any
 
-from rushlight.backends.flags import changed, exchange
+from rushlight.backends.flags import changed, exchange_flags
 
 __all__: list[str] = []
 __dir__ = __all__.copy
@@ -33,4 +33,4 @@ def flags(enabled: bool | None = None, strategy: str | None = None) -> AbstractC
 
 def set_flags(_enabled: bool | None = None, _strategy: str | None = None) -> tuple[Any, ...]:
     """set_flags(...): set flags; returns what they were."""
-    return exchange(globals(), "enabled strategy", _enabled, _strategy)
+    return exchange_flags(globals(), "enabled strategy", _enabled, _strategy)

@@ -26,16 +26,17 @@ def write(path: str) -> None:
 def show(part: str | None) -> str:
     """The names of all kernels; or the C, in float, of those with `part` in their name.
 
-    >>> print(show("Neg.forward"))
-    /* Neg.forward: -input. */
-    CLONES static void neg_forward(char **in, char **out, npy_intp n, const double *p) {
+    >>> print(show("Silu.forward"))
+    /* Silu.forward: x * sigmoid(x). */
+    CLONES static void silu_forward(char **in, char **out, npy_intp n, const double *p) {
         const float *x0 = (const float *)in[0];
         float *y0 = (float *)out[0];
     #pragma GCC ivdep
         for (npy_intp i = 0; i < n; i++) {
             const float e0 = x0[i];
-            const float e1 = -e0;
-            y0[i] = e1;
+            const float e1 = r_expit_f(e0);
+            const float e2 = e0 * e1;
+            y0[i] = e2;
         }
     }
     """

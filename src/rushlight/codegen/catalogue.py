@@ -137,12 +137,14 @@ def _of_rule(outer: Any, code: CodeType, title: str, chosen: dict[str, Any]) -> 
     rule.__qualname__ = f"{title}.<locals>.rule"
     key = chosen.get("key")
     given = recording.param(params) if key is None else key
-    outputs, _ = recording.trace(
-        lambda rows, columns: rule(
-            given,
-            *[recording.array(i, (rows * columns,), _F32, rows, columns) for i in range(count + 1)],
-        )
-    )
+    with recording.deciding():
+        outputs, _ = recording.trace(
+            lambda rows, columns: rule(
+                given,
+                *[recording.array(i, (rows * columns,), _F32, rows, columns)
+                  for i in range(count + 1)],
+            )
+        )  # fmt: skip
     kernel = Kernel(
         rule_name(rule, tuple(said), key, count),
         tuple(Expr("input", (), i) for i in range(count + 1)),
@@ -227,13 +229,18 @@ def instances(cls: Any) -> Iterator[Any]:
     yield from found.values()
 
 
+def is_early(cls: Any) -> bool:
+    """Whether an op is in the table from the start: what is imported later is in no kernel."""
+    return cls.__module__.split(".")[2] in ("arithmetic", "pointwise", "nn", "reduction")
+
+
 def reductions() -> Iterator[Kernel]:
     """Reductions over the last axis, or over all of an array."""
     from rushlight.ops.registry import table
 
     for name in sorted(table):
         cls = table[name]
-        if "dims" not in cls.params or len(cls.inputs) != 1:
+        if not is_early(cls) or "dims" not in cls.params or len(cls.inputs) != 1:
             continue
         for op in instances(cls):
             dims = op.dims
@@ -245,15 +252,13 @@ def reductions() -> Iterator[Kernel]:
 
 def shipped() -> Iterator[Kernel]:
     """The kernels that are compiled with the package."""
-    import rushlight  # the table fills when the package is imported
     from rushlight.core.families import Elementwise
     from rushlight.ops.registry import table
 
-    del rushlight
     yield from reductions()
     for name in sorted(table):
         cls = table[name]
-        if not issubclass(cls, Elementwise) or cls.variadic:
+        if not is_early(cls) or not issubclass(cls, Elementwise) or cls.variadic:
             continue
         for op in instances(cls):
             for rule in ("forward", "vjp"):

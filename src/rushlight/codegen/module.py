@@ -118,9 +118,10 @@ static PyObject *call_kernel(PyObject *self, PyObject *const *args, size_t nargs
     const npy_intp *dims = PyArray_DIMS(shape);
     const npy_intp size = PyArray_SIZE(shape);
     npy_intp columns = 1, rows = 1;
+    if (spec->by_rows && size == 0) Py_RETURN_NONE;
     if (spec->by_rows == ALL) columns = size;
     else if (spec->by_rows) {
-        if (nd == 0 || size == 0) Py_RETURN_NONE;
+        if (nd == 0) Py_RETURN_NONE;
         columns = dims[nd - 1];
         rows = size / columns;
     }
@@ -134,12 +135,10 @@ static PyObject *call_kernel(PyObject *self, PyObject *const *args, size_t nargs
         if (*kind == 'e' || *kind == 'b')
             y = PyArray_EMPTY(nd, (npy_intp *)dims, *kind == 'b' ? NPY_BOOL : type, !(flags & NPY_ARRAY_C_CONTIGUOUS));
         else if (*kind == 'c') y = PyArray_EMPTY(1, &columns, type, 0);
-        else if (spec->by_rows == ALL) y = PyArray_EMPTY(0, NULL, type, 0);
         else {
             npy_intp kept[NPY_MAXDIMS];
-            for (int d = 0; d < nd - 1; d++) kept[d] = dims[d];
-            kept[nd - 1] = 1;
-            y = PyArray_EMPTY(*kind == 'R' ? nd : nd - 1, kept, type, 0);
+            for (int d = 0; d < nd; d++) kept[d] = spec->by_rows == ALL || d == nd - 1 ? 1 : dims[d];
+            y = PyArray_EMPTY(*kind == 'R' ? nd : spec->by_rows == ALL ? 0 : nd - 1, kept, type, 0);
         }
         if (y == NULL) {
             while (results) Py_DECREF(made[--results]);

@@ -7,7 +7,8 @@ the size itself; a rule that depends on sizes otherwise gives no kernel.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import contextlib
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
@@ -46,9 +47,8 @@ class Symbol(np.lib.mixins.NDArrayOperatorsMixin):
         raise Unfit("a look at numbers")
 
     def _decide(self, other: Any, answer: bool) -> Any:
-        """A parameter, compared with a number: it is one that is above 0, and not 1. Kernels for
-        0 and 1 are made for these."""
-        return answer if self.expr.word == "param" and other in (0, 1) else None
+        """A parameter, compared with 0 or 1, while `deciding`: it is above 0, and not 1."""
+        return answer if _deciding and self.expr.word == "param" and other in (0, 1) else None
 
     def __eq__(self, other: Any) -> Any:
         found = None if isinstance(other, Symbol) else self._decide(other, False)
@@ -59,7 +59,7 @@ class Symbol(np.lib.mixins.NDArrayOperatorsMixin):
         return super().__ne__(other) if found is None else found
 
     def __gt__(self, other: Any) -> Any:
-        if self.expr.word == "param" and type(other) is int and other == 0:
+        if _deciding and self.expr.word == "param" and type(other) is int and other == 0:
             return True
         return super().__gt__(other)
 
@@ -158,6 +158,7 @@ def record(word: str, fn: Callable[..., Any], args: tuple[Any, ...]) -> Any:
 
 
 _now: list[tuple[int, int]] = []
+_deciding: list[bool] = []  # not empty while parameters are known to be above 0, and not 1
 _whole: list[bool] = []  # not empty while a reduction over the whole array is recorded
 
 
@@ -185,6 +186,16 @@ def trace(run: Callable[[int, int], Any], whole: bool = False) -> Any:
         return _trace(run, found, [m * n if whole else n for m, n in SIZES])
     finally:
         _whole.clear()
+
+
+@contextlib.contextmanager
+def deciding() -> Iterator[None]:
+    """Inside, parameters are numbers above 0 and not 1: rules that ask are answered."""
+    _deciding.append(True)
+    try:
+        yield
+    finally:
+        _deciding.pop()
 
 
 def _trace(run: Callable[[int, int], Any], found: list[Any], counts: list[int]) -> Any:

@@ -41,6 +41,7 @@ class Add(Arithmetic):
     aten = "add.Tensor"
     params = ("alpha",)
     scalar = "({0} + {1})"
+    whole = True
 
     def __init__(self, alpha: Any = 1) -> None:
         super().__init__()
@@ -86,6 +87,7 @@ class Sub(Arithmetic):
     aten = "sub.Tensor"
     params = ("alpha",)
     scalar = "({0} - {1})"
+    whole = True
 
     def __init__(self, alpha: Any = 1) -> None:
         super().__init__()
@@ -116,6 +118,7 @@ class Mul(Arithmetic):
     saves = ("self", "other")
     reads: ClassVar[dict[int, tuple[str, ...]]] = {0: ("other",), 1: ("self",)}
     scalar = "({0} * {1})"
+    whole = True
 
     def forward(self, a: Any, b: Any) -> Any:
         return a * b

@@ -26,12 +26,16 @@ from rushlight.core.graph import (
 )
 from rushlight.core.record import rescue, save_values
 from rushlight.core.saved.packed import refuse_inference
+from rushlight.core.transforms.stack import stack
 from rushlight.core.views.history import edge_of_view
 from rushlight.native import i64
 
 _ndarray: Final = np.ndarray
 _F32: Final = np.dtype(np.float32)
 _F64: Final = np.dtype(np.float64)
+_I64: Final = np.dtype(np.int64)
+_BOOL: Final = np.dtype(np.bool_)
+_FITS: Final = 1 << 62  # numbers below it fit int64
 
 
 def in_rows(t: TensorBase, array: Any) -> bool:
@@ -137,15 +141,28 @@ def pair(op: Op, a: TensorBase, b: TensorBase) -> Any:
         or state.active != 0
         or type(xa) is not type(xb)
     ):
+        if xb.dtype is dtype and state.active == 0 and type(xa) is _ndarray:
+            if type(xb) is _ndarray and (
+                (dtype is _I64 and op.plan.whole) or (dtype is _BOOL and op.plan.of_bools)
+            ):
+                return of_integers(op, a, b, xa, xb)
         return elementwise(op, (a, b))
-    state.busy = True
-    try:
-        y = op.forward_binary(xa, xb)
-    except BaseException as error:
-        y = rescue(op, error, (xa, xb))
-    state.busy = False
-    if type(y) is not _ndarray:
-        y = normal(y)
+    kernel = op.forward_kernel
+    if kernel is UNSOUGHT:
+        op.seek_kernels()
+        kernel = op.forward_kernel
+    y: Any = None
+    if kernel is not None:
+        y = kernel(xa, xb)
+    if y is None:
+        state.busy = True
+        try:
+            y = op.forward_binary(xa, xb)
+        except BaseException as error:
+            y = rescue(op, error, (xa, xb))
+        state.busy = False
+        if type(y) is not _ndarray:
+            y = normal(y)
     plan = op.plan
     rows = (a._contiguous_array is xa or in_rows(a, xa)) and (
         b._contiguous_array is xb or in_rows(b, xb)
@@ -220,6 +237,22 @@ def pair(op: Op, a: TensorBase, b: TensorBase) -> Any:
     return t
 
 
+def of_integers(op: Op, a: Any, b: Any, xa: Any, xb: Any) -> Any:
+    """An element-wise op of int64s, or of bools, at least one of them a tensor: there is nothing
+    to record."""
+    if stack.batches != 0 or stack.tangents != 0:
+        return elementwise(op, (a, b))
+    state.busy = True
+    try:
+        y = op.forward_binary(xa, xb)
+    except BaseException as error:
+        y = rescue(op, error, (xa, xb))
+    state.busy = False
+    if type(y) is not _ndarray:
+        return wrap(normal(y))
+    return wrap(lay_out(op, y, (xa, xb)))
+
+
 def with_number(op: Op, a: TensorBase, number: Any, swapped: bool) -> Any:
     """An element-wise op of a tensor and a Python number (`swapped`: number first)."""
     x = a._array
@@ -227,6 +260,11 @@ def with_number(op: Op, a: TensorBase, number: Any, swapped: bool) -> Any:
     left: Any = number if swapped else a
     right: Any = a if swapped else number
     if not (dtype is _F32 or dtype is _F64) or state.active != 0:
+        if dtype is _I64 and op.plan.whole and state.active == 0 and type(x) is _ndarray:
+            if type(number) is int and -_FITS < number < _FITS:
+                xa = number if swapped else x
+                xb = x if swapped else number
+                return of_integers(op, left, right, xa, xb)
         return elementwise(op, (left, right))
     xa = number if swapped else x
     xb = x if swapped else number

@@ -16,6 +16,7 @@ from rushlight.arrays.host import (
     check_same_device,
     device_of,
     has_values,
+    in_memory,
     is_array,
     is_scalar,
     is_sparse,
@@ -55,7 +56,7 @@ def together(xs: tuple[Any, ...]) -> tuple[Any, ...]:
     if all(type(a) is type(arrays[0]) for a in arrays[1:]):
         return xs
     check_same_device(arrays)
-    place = device_of(next(a for a in arrays if not is_array(a)))
+    place = device_of(next((a for a in arrays if not is_array(in_memory(a))), arrays[0]))
     return tuple([v.moved(x, place) if isinstance(x, TensorBase) else x for x in xs])
 
 

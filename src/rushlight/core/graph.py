@@ -226,6 +226,8 @@ class Op:
     leads: ClassVar[tuple[int, ...]] = ()  # inputs in the order in which they decide that
     # has compiled `forward_binary` and `vjp_binary`: see `arithmetic.Arithmetic`
     direct: ClassVar[bool] = False
+    whole: ClassVar[bool] = False  # element-wise, and of int64s just what NumPy gives for them
+    of_bools: ClassVar[bool] = False  # and of bools
 
     def __init__(self, *values: Any) -> None:
         """With values for `params`, in their order; a class attribute is a parameter's default."""
@@ -334,6 +336,8 @@ class OpSpec:
         self.outputs: i64 = len(outputs)
         self.differentiable: bool = cls.differentiable
         self.direct: bool = cls.direct
+        self.whole: bool = cls.whole
+        self.of_bools: bool = cls.of_bools
         self.settles: bool = cls.lies != ""
         self.in_rows: bool = cls.lies == "rows"
         self.spread: bool = cls.lies == "operands"
@@ -347,22 +351,37 @@ class View:
     the base had; if the base has another now (`t_` does that), or it is None (`resize_` of the
     view), strides tell the way. `how` says what forbids to rebase the
     view's history: "", "no_grad", "inference", "multi-output" or "custom".
+
+    `last` may also be an int, or a slice of ints: what is seen of the first of `rank` axes. Loops
+    over data look at row after row, and hardly anyone asks for the op, which is made then.
     """
 
     def __init__(
         self,
         base: TensorBase,
-        last: tuple[Op, ...],
+        last: Any,
         how: str,
         version: i64,
         before: View | None = None,
+        rank: i64 = 0,
     ) -> None:
         self.base = base
-        self.last = last
+        self._last: Any = last
         self.how = how
         self.version = version
         self.before = before
         self.origin: Any = base._array if before is None else before.origin
+        self.rank: i64 = rank
+
+    @property
+    def last(self) -> tuple[Op, ...]:
+        """The view ops that lead here from the view that this one was made from."""
+        found = self._last
+        if not isinstance(found, tuple):
+            found = (part_ops.make(found, -self.rank),)
+            self._last = found
+        ops: tuple[Op, ...] = found
+        return ops
 
     @property
     def ops(self) -> tuple[Op, ...]:
@@ -378,6 +397,16 @@ class View:
         for at in range(len(parts) - 1, -1, -1):
             ops.extend(parts[at])
         return tuple(ops)
+
+
+class PartOps:
+    """How ops are made that show a part of an axis, filled in by `ops.view.select`."""
+
+    def __init__(self) -> None:
+        self.make: Any = None  # make(int or slice, dim) -> op
+
+
+part_ops: Final = PartOps()
 
 
 @mypyc_attr(allow_interpreted_subclasses=True)
@@ -496,6 +525,12 @@ class NodeBase:
 node_base: Final = NodeBase()
 
 
+# What makes a tensor of compiled code quick is in the way of interpreted code.
+if not COMPILED:
+    delattr(TensorBase, "__new__")
+    delattr(Node, "__new__")
+
+
 def _saved_property(position: int) -> property:
     def read(self: Any) -> Any:
         return self._value_saved(position)
@@ -534,6 +569,8 @@ def wrap_as(array: Any, storage: Storage) -> TensorBase:
     known = storage.sharers
     if known is None:
         storage.sharers = sharer
+    elif type(known) is Sharers and known.merged_into is None:
+        known.add(sharer, id(t))
     else:
         _note_more(storage, known, sharer, t)
     return t

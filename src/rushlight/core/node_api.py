@@ -16,7 +16,7 @@ from rushlight import dtypes
 from rushlight.arrays.device import CPU
 from rushlight.arrays.host import device_of
 from rushlight.core.call_site import Where, WhereMade
-from rushlight.core.engine.hooks import RemovableHandle, register
+from rushlight.core.engine.hooks import RemovableHandle, add_to_hooks
 from rushlight.core.grad_mode import _lock
 from rushlight.core.graph import DIFFERENTIABLE, Node, TensorBase, extra_of, hooks_of, node_base
 from rushlight.core.saved.packed import Packed
@@ -85,7 +85,7 @@ class GraphNode(Node):
         with _lock:
             if hooks.post is None:
                 hooks.post = {}
-        return register(hooks.post, fn)
+        return add_to_hooks(hooks.post, fn)
 
     def register_prehook(self, fn: Callable[..., Any]) -> RemovableHandle:
         """Call `fn(grad_outputs)` before this node runs in a backward pass."""
@@ -93,7 +93,7 @@ class GraphNode(Node):
         with _lock:
             if hooks.pre is None:
                 hooks.pre = {}
-        return register(hooks.pre, fn)
+        return add_to_hooks(hooks.pre, fn)
 
     def _register_hook_dict(self, t: Any) -> None:
         """Call the hooks of a tensor, an output of this node, with its gradient."""

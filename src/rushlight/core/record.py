@@ -11,7 +11,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from rushlight.arrays.batched import deepest
+from rushlight.arrays.batched import deepest_level
 from rushlight.arrays.host import check_same_device
 from rushlight.arrays.layouts import lay_out
 from rushlight.core.fp_warnings import quietly
@@ -51,7 +51,8 @@ def recording() -> bool:
 def edge(t: TensorBase) -> Any:
     """Where the gradient of an input goes. Ask before making the node that will have this edge: a
     view may be given a new node here, and numbers must grow along the edges. None: nowhere, and
-    nothing is kept for it; so it is with views that were not recorded, though their base asks."""
+    nothing is kept for it; the same goes for views that were not recorded, even if their base
+    requires a gradient."""
     if t._view is not None:
         return edge_of_view(t)
     if t._node is not None:
@@ -78,7 +79,7 @@ def evaluate(op: Any, *raws: Any) -> Any:
 def compute(op: Any, raws: tuple[Any, ...]) -> Any:
     """`evaluate`, seen by no profiler."""
     if stack.batches != 0:
-        level: Level | None = deepest(raws)
+        level: Level | None = deepest_level(raws)
         if level is not None:
             return level.compute(op, raws)
     known: Op = op

@@ -10,20 +10,64 @@ import typing as _typing
 from types import TracebackType
 from typing import Any
 
+from rushlight.absent import stand_in as _stand_in
 from rushlight.arrays.device import cuda_count
 from rushlight.arrays.device import device as _device
 from rushlight.arrays.host import cupy
 from rushlight.missing import face as _face
+from rushlight.random import get_rng_state as _get_rng_state
 from rushlight.random import initial_seed as _initial_seed
 from rushlight.random import manual_seed as _manual_seed
 from rushlight.random import seed as _seed
+from rushlight.random import set_rng_state as _set_rng_state
+from rushlight.stand_ins import ONE_QUEUE as _ONE_QUEUE
 
 __all__ = [
-    "current_device", "device", "device_count", "device_of", "empty_cache",
-    "get_device_capability", "get_device_name", "get_device_properties", "init", "initial_seed",
-    "is_available", "is_bf16_supported", "is_initialized", "manual_seed", "manual_seed_all",
-    "max_memory_allocated", "max_memory_reserved", "mem_get_info", "memory_allocated",
-    "memory_reserved", "reset_peak_memory_stats", "seed", "seed_all", "set_device", "synchronize",
+    "CUDAGraph",
+    "Event",
+    "ExternalStream",
+    "Stream",
+    "StreamContext",
+    "current_device",
+    "current_stream",
+    "default_generators",
+    "default_stream",
+    "device",
+    "device_count",
+    "device_of",
+    "empty_cache",
+    "get_arch_list",
+    "get_device_capability",
+    "get_device_name",
+    "get_device_properties",
+    "get_rng_state",
+    "get_rng_state_all",
+    "graph",
+    "init",
+    "initial_seed",
+    "ipc_collect",
+    "is_available",
+    "is_bf16_supported",
+    "is_current_stream_capturing",
+    "is_initialized",
+    "make_graphed_callables",
+    "manual_seed",
+    "manual_seed_all",
+    "max_memory_allocated",
+    "max_memory_reserved",
+    "mem_get_info",
+    "memory_allocated",
+    "memory_reserved",
+    "memory_stats",
+    "reset_max_memory_allocated",
+    "reset_peak_memory_stats",
+    "seed",
+    "seed_all",
+    "set_device",
+    "set_rng_state",
+    "set_rng_state_all",
+    "stream",
+    "synchronize",
 ]  # fmt: skip
 
 
@@ -232,11 +276,115 @@ def initial_seed() -> int:
     return _initial_seed()
 
 
-_LATER = {"amp": ""}
+def get_rng_state(device: Any = "cuda") -> Any:
+    """get_rng_state(device='cuda') -> Tensor: the same as `torch.get_rng_state`; needs a GPU."""
+    _index(device)
+    return _get_rng_state()
+
+
+def set_rng_state(new_state: Any, device: Any = "cuda") -> None:
+    """set_rng_state(new_state, device='cuda'): the same as `torch.set_rng_state`; needs a GPU."""
+    _index(device)
+    _set_rng_state(new_state)
+
+
+def get_rng_state_all() -> list[Any]:
+    """get_rng_state_all() -> list of Tensor: one state a GPU.
+
+    >>> len(torch.cuda.get_rng_state_all()) == torch.cuda.device_count()
+    True
+    """
+    return [_get_rng_state() for _ in range(cuda_count())]
+
+
+def set_rng_state_all(new_states: Any) -> None:
+    """set_rng_state_all(new_states): the states that `get_rng_state_all` gave."""
+    for state in new_states:
+        _set_rng_state(state)
+
+
+# --- queues of work -------------------------------------------------------------------------------
+Stream = _stand_in("torch.cuda.Stream", _ONE_QUEUE)
+ExternalStream = _stand_in("torch.cuda.ExternalStream", _ONE_QUEUE)
+Event = _stand_in("torch.cuda.Event", _ONE_QUEUE)
+CUDAGraph = _stand_in("torch.cuda.CUDAGraph", _ONE_QUEUE)
+graph = _stand_in("torch.cuda.graph", _ONE_QUEUE)
+make_graphed_callables = _stand_in("torch.cuda.make_graphed_callables", _ONE_QUEUE)
+default_generators: tuple[Any, ...] = ()
+
+
+class StreamContext:
+    """StreamContext(stream): a block on another stream; None, the only one, changes nothing.
+
+    >>> with torch.cuda.stream(None):
+    ...     pass
+    """
+
+    def __init__(self, stream: Any) -> None:
+        self.stream = stream
+
+    def __enter__(self) -> None:
+        return None
+
+    def __exit__(self, *error: object) -> None:
+        return None
+
+
+def stream(stream: Any) -> StreamContext:
+    """stream(stream): a block on another stream."""
+    return StreamContext(stream)
+
+
+def current_stream(device: Any = None) -> Any:
+    """current_stream(device=None): raises: work of a GPU is not cut into streams."""
+    cupy()
+    return Stream()
+
+
+def default_stream(device: Any = None) -> Any:
+    """default_stream(device=None): raises: work of a GPU is not cut into streams."""
+    cupy()
+    return Stream()
+
+
+def is_current_stream_capturing() -> bool:
+    """is_current_stream_capturing() -> bool: never."""
+    return False
+
+
+def get_arch_list() -> list[str]:
+    """get_arch_list() -> list of str: the architectures that were compiled for: none before."""
+    return []
+
+
+def memory_stats(device: Any = None) -> dict[str, Any]:
+    """memory_stats(device=None) -> dict: what is counted of a GPU's memory; empty without one."""
+    if not is_available():
+        return {}
+    return {
+        "allocated_bytes.all.current": memory_allocated(device),
+        "reserved_bytes.all.current": memory_reserved(device),
+    }
+
+
+def reset_max_memory_allocated(device: Any = None) -> None:
+    """reset_max_memory_allocated(device=None): the same as `reset_peak_memory_stats`."""
+    reset_peak_memory_stats(device)
+
+
+def ipc_collect() -> None:
+    """ipc_collect(): there is no memory that processes share."""
+
+
+_LATER = {"amp": "", "nvtx": ""}
 
 
 def _given(name: str) -> Any:
     """Types by dtype, which programs of older times ask `isinstance` for: `cuda.FloatTensor`."""
+    if name == "OutOfMemoryError":
+        from rushlight.accelerator import OutOfMemoryError
+
+        return OutOfMemoryError
     if name.endswith("Tensor"):
         from rushlight.tensor_types import cuda_types
 

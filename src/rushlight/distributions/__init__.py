@@ -164,83 +164,33 @@ MODULES = {
 }  # fmt: skip
 
 __all__ = [
-    "AbsTransform",
-    "AffineTransform",
-    "Bernoulli",
-    "Beta",
-    "Binomial",
-    "CatTransform",
-    "Categorical",
-    "Cauchy",
-    "Chi2",
-    "ComposeTransform",
-    "ContinuousBernoulli",
-    "CorrCholeskyTransform",
-    "CumulativeDistributionTransform",
-    "Dirichlet",
-    "Distribution",
-    "ExpTransform",
-    "Exponential",
-    "ExponentialFamily",
-    "FisherSnedecor",
-    "Gamma",
-    "GeneralizedPareto",
-    "Geometric",
-    "Gumbel",
-    "HalfCauchy",
-    "HalfNormal",
-    "Independent",
-    "IndependentTransform",
-    "InverseGamma",
-    "Kumaraswamy",
-    "LKJCholesky",
-    "Laplace",
-    "LogNormal",
-    "LogisticNormal",
-    "LowRankMultivariateNormal",
-    "LowerCholeskyTransform",
-    "MixtureSameFamily",
-    "Multinomial",
-    "MultivariateNormal",
-    "NegativeBinomial",
-    "Normal",
-    "OneHotCategorical",
-    "OneHotCategoricalStraightThrough",
-    "Pareto",
-    "Poisson",
-    "PositiveDefiniteTransform",
-    "PowerTransform",
-    "RelaxedBernoulli",
-    "RelaxedOneHotCategorical",
-    "ReshapeTransform",
-    "SigmoidTransform",
-    "SoftmaxTransform",
-    "SoftplusTransform",
-    "StackTransform",
-    "StickBreakingTransform",
-    "StudentT",
-    "TanhTransform",
-    "Transform",
-    "TransformedDistribution",
-    "Uniform",
-    "VonMises",
-    "Weibull",
-    "Wishart",
-    "biject_to",
-    "identity_transform",
-    "kl_divergence",
-    "register_kl",
-    "transform_to",
+    "AbsTransform", "AffineTransform", "Bernoulli", "Beta", "Binomial", "CatTransform",
+    "Categorical", "Cauchy", "Chi2", "ComposeTransform", "ContinuousBernoulli",
+    "CorrCholeskyTransform", "CumulativeDistributionTransform", "Dirichlet", "Distribution",
+    "ExpTransform", "Exponential", "ExponentialFamily", "FisherSnedecor", "Gamma",
+    "GeneralizedPareto", "Geometric", "Gumbel", "HalfCauchy", "HalfNormal", "Independent",
+    "IndependentTransform", "InverseGamma", "Kumaraswamy", "LKJCholesky", "Laplace", "LogNormal",
+    "LogisticNormal", "LowRankMultivariateNormal", "LowerCholeskyTransform", "MixtureSameFamily",
+    "Multinomial", "MultivariateNormal", "NegativeBinomial", "Normal", "OneHotCategorical",
+    "OneHotCategoricalStraightThrough", "Pareto", "Poisson", "PositiveDefiniteTransform",
+    "PowerTransform", "RelaxedBernoulli", "RelaxedOneHotCategorical", "ReshapeTransform",
+    "SigmoidTransform", "SoftmaxTransform", "SoftplusTransform", "StackTransform",
+    "StickBreakingTransform", "StudentT", "TanhTransform", "Transform", "TransformedDistribution",
+    "Uniform", "VonMises", "Weibull", "Wishart", "biject_to", "identity_transform", "kl_divergence",
+    "register_kl", "transform_to",
 ]  # fmt: skip
 
 
 def _make_modules() -> None:
     """Enter PyTorch's modules beside those of families, so that `import` finds them."""
+    # What each of PyTorch's modules imports itself, and programs import from there.
+    around: dict[str, object] = {"Distribution": Distribution, "constraints": constraints}
+    around |= {n: getattr(utils, n) for n in utils.__all__}
     for name, (family, names) in MODULES.items():
         whole = f"{__name__}.{name}"
         module = _types.ModuleType(whole, f"The names of PyTorch's `torch.distributions.{name}`.")
         module.__spec__ = _machinery.ModuleSpec(whole, None, origin=family.__file__)
-        module.__dict__.update({n: getattr(family, n) for n in names.split()})
+        module.__dict__.update(around | {n: getattr(family, n) for n in names.split()})
         module.__dict__["__all__"] = [n for n in names.split() if not n.startswith("_")]
         _sys.modules[whole] = globals()[name] = module
 

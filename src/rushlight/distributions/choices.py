@@ -9,6 +9,7 @@ from rushlight.autograd.grad_mode import no_grad
 from rushlight.distributions import constraints
 from rushlight.distributions.counts import Binomial, _enumerated
 from rushlight.distributions.distribution import EMPTY, Expands, Odds
+from rushlight.distributions.members import alias
 from rushlight.distributions.names import F, ops
 from rushlight.distributions.utils import broadcast_all
 from rushlight.size import Size
@@ -71,11 +72,7 @@ class Categorical(Odds):
         return self._undefined()
 
     def sample(self, sample_shape: Any = EMPTY) -> Any:
-        """Draws of shape `sample_shape + batch_shape`.
-
-        Args:
-            sample_shape: how many draws, as a shape.
-        """
+        """Draws of shape `sample_shape + batch_shape`."""
         if not isinstance(sample_shape, Size):
             sample_shape = Size(sample_shape)
         rows = self.probs.reshape(-1, self._num_events)
@@ -84,15 +81,14 @@ class Categorical(Odds):
         return drawn.reshape(self._extended_shape(sample_shape))
 
     def log_prob(self, value: Any) -> Any:
-        """The logarithm of the probability of `value`.
-
-        Args:
-            value: a tensor that broadcasts with a sample.
-        """
+        """The logarithm of the probability of `value`."""
         if self._validate_args:
             self._validate_sample(value)
-        index, logits = ops.broadcast_tensors(value.long().unsqueeze(-1), self.logits)
-        return logits.gather(-1, index[..., :1]).squeeze(-1)
+        index, logits = value.long().unsqueeze(-1), self.logits
+        if value.shape != logits.shape[:-1]:
+            index, logits = ops.broadcast_tensors(index, logits)
+            index = index[..., :1]
+        return logits.gather(-1, index).squeeze(-1)
 
     def entropy(self) -> Any:
         """The entropy."""
@@ -100,11 +96,7 @@ class Categorical(Odds):
         return -(logits * self.probs).sum(-1)
 
     def enumerate_support(self, expand: bool = True) -> Any:
-        """All indices, along a new first dimension.
-
-        Args:
-            expand: whether they fill the batch; if not, its dimensions have size 1.
-        """
+        """All indices, along a new first dimension."""
         indices = ops.arange(self._num_events, dtype=ops.long, device=self._param.device)
         return _enumerated(self, indices, expand)
 
@@ -119,20 +111,9 @@ class _OfChoices(Expands):
     def _new(self, *args: Any, **kwargs: Any) -> Any:
         return self._categorical._new(*args, **kwargs)
 
-    @property
-    def probs(self) -> Any:
-        """Probabilities."""
-        return self._categorical.probs
-
-    @property
-    def logits(self) -> Any:
-        """Their logarithms."""
-        return self._categorical.logits
-
-    @property
-    def param_shape(self) -> Any:
-        """The shape of `probs`."""
-        return self._categorical.param_shape
+    probs = alias("_categorical.probs", "Probabilities.")
+    logits = alias("_categorical.logits", "Their logarithms.")
+    param_shape = alias("_categorical.param_shape", "The shape of `probs`.")
 
 
 class OneHotCategorical(_OfChoices):
@@ -155,14 +136,8 @@ class OneHotCategorical(_OfChoices):
         shape = self._categorical.param_shape
         super().__init__(self._categorical.batch_shape, shape[-1:], validate_args=validate_args)
 
-    @property
-    def _param(self) -> Any:
-        return self._categorical._param
-
-    @property
-    def mean(self) -> Any:
-        """The probabilities."""
-        return self._categorical.probs
+    _param = alias("_categorical._param", "The parameter of the categorical distribution.")
+    mean = alias("_categorical.probs", "The probabilities.")
 
     @property
     def mode(self) -> Any:
@@ -178,19 +153,11 @@ class OneHotCategorical(_OfChoices):
         return self._categorical.probs * (1 - self._categorical.probs)
 
     def sample(self, sample_shape: Any = EMPTY) -> Any:
-        """Draws of shape `sample_shape + batch_shape + event_shape`.
-
-        Args:
-            sample_shape: how many draws, as a shape.
-        """
+        """Draws of shape `sample_shape + batch_shape + event_shape`."""
         return self._one_hot(self._categorical.sample(Size(sample_shape)))
 
     def log_prob(self, value: Any) -> Any:
-        """The logarithm of the probability of `value`.
-
-        Args:
-            value: a tensor that broadcasts with a sample.
-        """
+        """The logarithm of the probability of `value`."""
         if self._validate_args:
             self._validate_sample(value)
         return self._categorical.log_prob(value.max(-1)[1])
@@ -200,11 +167,7 @@ class OneHotCategorical(_OfChoices):
         return self._categorical.entropy()
 
     def enumerate_support(self, expand: bool = True) -> Any:
-        """All choices, along a new first dimension.
-
-        Args:
-            expand: whether they fill the batch; if not, its dimensions have size 1.
-        """
+        """All choices, along a new first dimension."""
         n = self.event_shape[0]
         values = ops.eye(n, dtype=self._param.dtype, device=self._param.device)
         values = values.view((n, *(1,) * len(self.batch_shape), n))
@@ -226,11 +189,7 @@ class OneHotCategoricalStraightThrough(OneHotCategorical):
     has_rsample = True
 
     def rsample(self, sample_shape: Any = EMPTY) -> Any:
-        """Draws with the gradient of the probabilities.
-
-        Args:
-            sample_shape: how many draws, as a shape.
-        """
+        """Draws with the gradient of the probabilities."""
         probs = self._categorical.probs
         return self.sample(sample_shape) + (probs - probs.detach())
 
@@ -279,11 +238,7 @@ class Multinomial(_OfChoices):
         return self.total_count * self.probs * (1 - self.probs)
 
     def sample(self, sample_shape: Any = EMPTY) -> Any:
-        """Draws of shape `sample_shape + batch_shape + event_shape`.
-
-        Args:
-            sample_shape: how many draws, as a shape.
-        """
+        """Draws of shape `sample_shape + batch_shape + event_shape`."""
         sample_shape = Size(sample_shape)
         draws = self._categorical.sample(Size((self.total_count,)) + sample_shape)
         last = draws.permute(*range(1, draws.dim()), 0)  # the draws of one sample together
@@ -299,11 +254,7 @@ class Multinomial(_OfChoices):
         return n * self._categorical.entropy() - ops.lgamma(n + 1) + expected
 
     def log_prob(self, value: Any) -> Any:
-        """The logarithm of the probability of `value`.
-
-        Args:
-            value: a tensor that broadcasts with a sample.
-        """
+        """The logarithm of the probability of `value`."""
         if self._validate_args:
             self._validate_sample(value)
         logits, value = broadcast_all(self.logits, value)

@@ -234,29 +234,30 @@ class _OneHot(Constraint):
         return boolean.check(value).all(-1) & (value.sum(-1) == 1)
 
 
-def _whole(value: Any) -> Any:
-    return value % 1 == 0
+def _whole(value: Any, among: Any) -> Any:
+    """Which of those `among` the values are whole numbers."""
+    return among & (value % 1 == 0) if value.is_floating_point() else among
 
 
 class _IntegerInterval(_Between):
     is_discrete = True
 
     def check(self, value: Any) -> Any:
-        return _whole(value) & (self.lower_bound <= value) & (value <= self.upper_bound)
+        return _whole(value, (self.lower_bound <= value) & (value <= self.upper_bound))
 
 
 class _IntegerLessThan(_Below):
     is_discrete = True
 
     def check(self, value: Any) -> Any:
-        return _whole(value) & (value <= self.upper_bound)
+        return _whole(value, value <= self.upper_bound)
 
 
 class _IntegerGreaterThan(_Above):
     is_discrete = True
 
     def check(self, value: Any) -> Any:
-        return _whole(value) & (value >= self.lower_bound)
+        return _whole(value, value >= self.lower_bound)
 
 
 class _Real(Constraint):

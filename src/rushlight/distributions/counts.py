@@ -8,9 +8,16 @@ from typing import Any, ClassVar
 from rushlight.autograd.grad_mode import no_grad
 from rushlight.distributions import constraints
 from rushlight.distributions.distribution import EMPTY, Expands, ExponentialFamily, Odds
+from rushlight.distributions.members import alias
 from rushlight.distributions.names import F, ops
 from rushlight.distributions.positive import Gamma
-from rushlight.distributions.utils import broadcast_all, clamp_probs, lazy_property, logits_to_probs
+from rushlight.distributions.utils import (
+    _expanded,
+    broadcast_all,
+    clamp_probs,
+    lazy_property,
+    logits_to_probs,
+)
 
 __all__ = [
     "Bernoulli", "Binomial", "ContinuousBernoulli", "Geometric", "NegativeBinomial", "Poisson",
@@ -44,10 +51,7 @@ class Bernoulli(Odds, ExponentialFamily):
         self._take_odds(probs, logits)
         super().__init__(self._param.size(), validate_args=validate_args)
 
-    @property
-    def mean(self) -> Any:
-        """The probability of 1."""
-        return self.probs
+    mean = alias("probs", "The probability of 1.")
 
     @property
     def mode(self) -> Any:
@@ -62,20 +66,12 @@ class Bernoulli(Odds, ExponentialFamily):
         return self.probs * (1 - self.probs)
 
     def sample(self, sample_shape: Any = EMPTY) -> Any:
-        """Draws of shape `sample_shape + batch_shape`.
-
-        Args:
-            sample_shape: how many draws, as a shape.
-        """
+        """Draws of shape `sample_shape + batch_shape`."""
         with no_grad():
-            return ops.bernoulli(self.probs.expand(self._extended_shape(sample_shape)))
+            return ops.bernoulli(_expanded(self.probs, self._extended_shape(sample_shape)))
 
     def log_prob(self, value: Any) -> Any:
-        """The logarithm of the probability of `value`.
-
-        Args:
-            value: a tensor that broadcasts with a sample.
-        """
+        """The logarithm of the probability of `value`."""
         if self._validate_args:
             self._validate_sample(value)
         return -_cross_entropy(*broadcast_all(self.logits, value))
@@ -85,11 +81,7 @@ class Bernoulli(Odds, ExponentialFamily):
         return _cross_entropy(self.logits, self.probs)
 
     def enumerate_support(self, expand: bool = True) -> Any:
-        """0 and 1, along a new first dimension.
-
-        Args:
-            expand: whether they fill the batch; if not, its dimensions have size 1.
-        """
+        """0 and 1, along a new first dimension."""
         return _enumerated(self, ops.arange(2, **_like(self._param)), expand)
 
     @property
@@ -152,21 +144,13 @@ class Binomial(Odds):
         return self.total_count * self.probs * (1 - self.probs)
 
     def sample(self, sample_shape: Any = EMPTY) -> Any:
-        """Draws of shape `sample_shape + batch_shape`.
-
-        Args:
-            sample_shape: how many draws, as a shape.
-        """
+        """Draws of shape `sample_shape + batch_shape`."""
         shape = self._extended_shape(sample_shape)
         with no_grad():
-            return ops.binomial(self.total_count.expand(shape), self.probs.expand(shape))
+            return ops.binomial(_expanded(self.total_count, shape), _expanded(self.probs, shape))
 
     def log_prob(self, value: Any) -> Any:
-        """The logarithm of the probability of `value`.
-
-        Args:
-            value: a tensor that broadcasts with a sample.
-        """
+        """The logarithm of the probability of `value`."""
         if self._validate_args:
             self._validate_sample(value)
         n, logits = self.total_count, self.logits
@@ -184,11 +168,7 @@ class Binomial(Odds):
         return -(ops.exp(log_prob) * log_prob).sum(0)
 
     def enumerate_support(self, expand: bool = True) -> Any:
-        """0 to `total_count`, along a new first dimension.
-
-        Args:
-            expand: whether they fill the batch; if not, its dimensions have size 1.
-        """
+        """0 to `total_count`, along a new first dimension."""
         count = int(self.total_count.max())
         if not self.total_count.min() == count:
             raise NotImplementedError(
@@ -245,11 +225,7 @@ class Geometric(Odds):
         return (1.0 / self.probs - 1.0) / self.probs
 
     def sample(self, sample_shape: Any = EMPTY) -> Any:
-        """Draws of shape `sample_shape + batch_shape`.
-
-        Args:
-            sample_shape: how many draws, as a shape.
-        """
+        """Draws of shape `sample_shape + batch_shape`."""
         shape = self._extended_shape(sample_shape)
         tiny = ops.finfo(self.probs.dtype).tiny
         with no_grad():
@@ -257,11 +233,7 @@ class Geometric(Odds):
             return (u.log() / (-self.probs).log1p()).floor()
 
     def log_prob(self, value: Any) -> Any:
-        """The logarithm of the probability of `value`.
-
-        Args:
-            value: a tensor that broadcasts with a sample.
-        """
+        """The logarithm of the probability of `value`."""
         if self._validate_args:
             self._validate_sample(value)
         value, probs = broadcast_all(value, self.probs)
@@ -320,20 +292,12 @@ class NegativeBinomial(Odds):
         return Gamma(self.total_count, ops.exp(-self.logits), validate_args=False)
 
     def sample(self, sample_shape: Any = EMPTY) -> Any:
-        """Draws of shape `sample_shape + batch_shape`.
-
-        Args:
-            sample_shape: how many draws, as a shape.
-        """
+        """Draws of shape `sample_shape + batch_shape`."""
         with no_grad():
             return ops.poisson(self._gamma.sample(sample_shape))
 
     def log_prob(self, value: Any) -> Any:
-        """The logarithm of the probability of `value`.
-
-        Args:
-            value: a tensor that broadcasts with a sample.
-        """
+        """The logarithm of the probability of `value`."""
         if self._validate_args:
             self._validate_sample(value)
         n = self.total_count
@@ -359,36 +323,22 @@ class Poisson(Expands, ExponentialFamily):
         (self.rate,) = broadcast_all(rate)
         super().__init__(self.rate.size(), validate_args=validate_args)
 
-    @property
-    def mean(self) -> Any:
-        """The rate."""
-        return self.rate
+    mean = alias("rate", "The rate.")
 
     @property
     def mode(self) -> Any:
         """The likeliest count."""
         return self.rate.floor()
 
-    @property
-    def variance(self) -> Any:
-        """The rate."""
-        return self.rate
+    variance = alias("rate", "The rate.")
 
     def sample(self, sample_shape: Any = EMPTY) -> Any:
-        """Draws of shape `sample_shape + batch_shape`.
-
-        Args:
-            sample_shape: how many draws, as a shape.
-        """
+        """Draws of shape `sample_shape + batch_shape`."""
         with no_grad():
-            return ops.poisson(self.rate.expand(self._extended_shape(sample_shape)))
+            return ops.poisson(_expanded(self.rate, self._extended_shape(sample_shape)))
 
     def log_prob(self, value: Any) -> Any:
-        """The logarithm of the probability of `value`.
-
-        Args:
-            value: a tensor that broadcasts with a sample.
-        """
+        """The logarithm of the probability of `value`."""
         if self._validate_args:
             self._validate_sample(value)
         rate, value = broadcast_all(self.rate, value)
@@ -483,38 +433,20 @@ class ContinuousBernoulli(Odds, ExponentialFamily):
         return self._either(found, 1.0 / 12.0 - (1.0 / 15.0 - 128.0 / 945.0 * x) * x)
 
     def sample(self, sample_shape: Any = EMPTY) -> Any:
-        """Draws of shape `sample_shape + batch_shape`, without a history.
-
-        Args:
-            sample_shape: how many draws, as a shape.
-        """
+        """Draws of shape `sample_shape + batch_shape`, without a history."""
         with no_grad():
             return self.rsample(sample_shape)
 
     def rsample(self, sample_shape: Any = EMPTY) -> Any:
-        """Draws that can be differentiated with respect to the parameters.
-
-        Args:
-            sample_shape: how many draws, as a shape.
-        """
         return self.icdf(ops.rand(self._extended_shape(sample_shape), **_like(self.probs)))
 
     def log_prob(self, value: Any) -> Any:
-        """The logarithm of the density at `value`.
-
-        Args:
-            value: a tensor that broadcasts with a sample.
-        """
+        """The logarithm of the density at `value`."""
         if self._validate_args:
             self._validate_sample(value)
         return -_cross_entropy(*broadcast_all(self.logits, value)) + self._cont_bern_log_norm()
 
     def cdf(self, value: Any) -> Any:
-        """The probability of a draw that is at most `value`.
-
-        Args:
-            value: a tensor that broadcasts with a sample.
-        """
         if self._validate_args:
             self._validate_sample(value)
         p = self._cut_probs()
@@ -524,11 +456,6 @@ class ContinuousBernoulli(Odds, ExponentialFamily):
         return ops.where(ops.le(value, 0.0), ops.zeros_like(found), found)
 
     def icdf(self, value: Any) -> Any:
-        """The inverse of `cdf`: quantiles.
-
-        Args:
-            value: a tensor of probabilities.
-        """
         p = self._cut_probs()
         found = ops.log1p(-p + value * (2.0 * p - 1.0)) - ops.log1p(-p)
         return self._either(found / (ops.log(p) - ops.log1p(-p)), value)

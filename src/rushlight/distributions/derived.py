@@ -8,6 +8,7 @@ from rushlight.autograd.grad_mode import no_grad
 from rushlight.distributions import constraints
 from rushlight.distributions.choices import Categorical
 from rushlight.distributions.distribution import EMPTY, Distribution
+from rushlight.distributions.members import alias
 from rushlight.distributions.names import ops
 from rushlight.distributions.transforms import ComposeTransform, Transform
 from rushlight.distributions.utils import _sum_rightmost
@@ -47,11 +48,7 @@ class Independent(Distribution):
         super().__init__(shape[:cut], shape[cut:], validate_args=validate_args)
 
     def expand(self, batch_shape: Any, _instance: Any = None) -> Any:
-        """The same distribution with a larger batch.
-
-        Args:
-            batch_shape: the wanted shape of the batch.
-        """
+        """The same distribution with a larger batch."""
         new = self._get_checked_instance(Independent, _instance)
         batch_shape = Size(batch_shape)
         taken = self.event_shape[: self.reinterpreted_batch_ndims]
@@ -79,43 +76,19 @@ class Independent(Distribution):
             return constraints.independent(found, self.reinterpreted_batch_ndims)
         return found
 
-    @property
-    def mean(self) -> Any:
-        """The base's mean."""
-        return self.base_dist.mean
-
-    @property
-    def mode(self) -> Any:
-        """The base's mode."""
-        return self.base_dist.mode
-
-    @property
-    def variance(self) -> Any:
-        """The base's variance."""
-        return self.base_dist.variance
+    mean = alias("base_dist.mean", "The base's mean.")
+    mode = alias("base_dist.mode", "The base's mode.")
+    variance = alias("base_dist.variance", "The base's variance.")
 
     def sample(self, sample_shape: Any = EMPTY) -> Any:
-        """Draws from the base.
-
-        Args:
-            sample_shape: how many draws, as a shape.
-        """
+        """Draws from the base."""
         return self.base_dist.sample(sample_shape)
 
     def rsample(self, sample_shape: Any = EMPTY) -> Any:
-        """Draws that can be differentiated with respect to the parameters.
-
-        Args:
-            sample_shape: how many draws, as a shape.
-        """
         return self.base_dist.rsample(sample_shape)
 
     def log_prob(self, value: Any) -> Any:
-        """The logarithm of the density at `value`.
-
-        Args:
-            value: a tensor that broadcasts with a sample.
-        """
+        """The logarithm of the density at `value`."""
         return _sum_rightmost(self.base_dist.log_prob(value), self.reinterpreted_batch_ndims)
 
     def entropy(self) -> Any:
@@ -123,11 +96,6 @@ class Independent(Distribution):
         return _sum_rightmost(self.base_dist.entropy(), self.reinterpreted_batch_ndims)
 
     def enumerate_support(self, expand: bool = True) -> Any:
-        """All values that can be drawn, along a new first dimension.
-
-        Args:
-            expand: whether they fill the batch; if not, its dimensions have size 1.
-        """
         if self.reinterpreted_batch_ndims > 0:
             raise NotImplementedError("Enumeration over cartesian product is not implemented")
         return self.base_dist.enumerate_support(expand=expand)
@@ -186,11 +154,7 @@ class TransformedDistribution(Distribution):
         super().__init__(shape[:cut], shape[cut:], validate_args=validate_args)
 
     def expand(self, batch_shape: Any, _instance: Any = None) -> Any:
-        """The same distribution with a larger batch.
-
-        Args:
-            batch_shape: the wanted shape of the batch.
-        """
+        """The same distribution with a larger batch."""
         new = self._get_checked_instance(TransformedDistribution, _instance)
         batch_shape = Size(batch_shape)
         shape = batch_shape + self.event_shape
@@ -217,11 +181,7 @@ class TransformedDistribution(Distribution):
         return bool(self.base_dist.has_rsample)
 
     def sample(self, sample_shape: Any = EMPTY) -> Any:
-        """Draws from the base, transformed.
-
-        Args:
-            sample_shape: how many draws, as a shape.
-        """
+        """Draws from the base, transformed."""
         with no_grad():
             x = self.base_dist.sample(sample_shape)
             for transform in self.transforms:
@@ -229,22 +189,13 @@ class TransformedDistribution(Distribution):
             return x
 
     def rsample(self, sample_shape: Any = EMPTY) -> Any:
-        """Draws that can be differentiated with respect to the parameters.
-
-        Args:
-            sample_shape: how many draws, as a shape.
-        """
         x = self.base_dist.rsample(sample_shape)
         for transform in self.transforms:
             x = transform(x)
         return x
 
     def log_prob(self, value: Any) -> Any:
-        """The logarithm of the density at `value`: that of the base, less those of the Jacobians.
-
-        Args:
-            value: a tensor that broadcasts with a sample.
-        """
+        """The logarithm of the density at `value`: the base's, less those of the Jacobians."""
         if self._validate_args:
             self._validate_sample(value)
         event_dim = len(self.event_shape)
@@ -270,11 +221,6 @@ class TransformedDistribution(Distribution):
         return sign * (value - 0.5) + 0.5
 
     def cdf(self, value: Any) -> Any:
-        """The probability of a draw that is at most `value`.
-
-        Args:
-            value: a tensor that broadcasts with a sample.
-        """
         for transform in self.transforms[::-1]:
             value = transform.inv(value)
         if self._validate_args:
@@ -282,11 +228,6 @@ class TransformedDistribution(Distribution):
         return self._monotonize_cdf(self.base_dist.cdf(value))
 
     def icdf(self, value: Any) -> Any:
-        """The inverse of `cdf`: quantiles.
-
-        Args:
-            value: a tensor of probabilities.
-        """
         value = self.base_dist.icdf(self._monotonize_cdf(value))
         for transform in self.transforms:
             value = transform(value)
@@ -346,11 +287,7 @@ class MixtureSameFamily(Distribution):
         super().__init__(batch_shape=parts, event_shape=event_shape, validate_args=validate_args)
 
     def expand(self, batch_shape: Any, _instance: Any = None) -> Any:
-        """The same distribution with a larger batch.
-
-        Args:
-            batch_shape: the wanted shape of the batch.
-        """
+        """The same distribution with a larger batch."""
         new = self._get_checked_instance(MixtureSameFamily, _instance)
         batch_shape = Size(batch_shape)
         new._component_distribution = self._component_distribution.expand(
@@ -368,15 +305,8 @@ class MixtureSameFamily(Distribution):
         """That of the components."""
         return constraints.MixtureSameFamilyConstraint(self._component_distribution.support)
 
-    @property
-    def mixture_distribution(self) -> Any:
-        """Says which component is drawn from."""
-        return self._mixture_distribution
-
-    @property
-    def component_distribution(self) -> Any:
-        """The components."""
-        return self._component_distribution
+    mixture_distribution = alias("_mixture_distribution", "Says which component is drawn from.")
+    component_distribution = alias("_component_distribution", "The components.")
 
     @property
     def mean(self) -> Any:
@@ -415,11 +345,7 @@ class MixtureSameFamily(Distribution):
         return ops.logsumexp(of_parts + of_choice, dim=-1)
 
     def sample(self, sample_shape: Any = EMPTY) -> Any:
-        """Draws of shape `sample_shape + batch_shape + event_shape`.
-
-        Args:
-            sample_shape: how many draws, as a shape.
-        """
+        """Draws of shape `sample_shape + batch_shape + event_shape`."""
         with no_grad():
             sample_len, batch_len = len(sample_shape), len(self.batch_shape)
             dim = sample_len + batch_len

@@ -8,6 +8,7 @@ from typing import Any
 from rushlight import autograd
 from rushlight.autograd.grad_mode import no_grad
 from rushlight.distributions import constraints
+from rushlight.distributions.members import alias, inherit_docs
 from rushlight.distributions.names import ops
 from rushlight.distributions.utils import (
     broadcast_all,
@@ -46,6 +47,10 @@ class Distribution:
     has_rsample: Any = False
     has_enumerate_support: Any = False
     _validate_args = __debug__
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        inherit_docs(cls)
 
     @staticmethod
     def set_default_validate_args(value: bool) -> None:
@@ -106,15 +111,8 @@ class Distribution:
         """
         raise NotImplementedError
 
-    @property
-    def batch_shape(self) -> Any:
-        """The shape of the batch of distributions."""
-        return self._batch_shape
-
-    @property
-    def event_shape(self) -> Any:
-        """The shape of one draw."""
-        return self._event_shape
+    batch_shape = alias("_batch_shape", "The shape of the batch of distributions.")
+    event_shape = alias("_event_shape", "The shape of one draw.")
 
     @property
     def arg_constraints(self) -> Any:
@@ -316,11 +314,6 @@ class Expands(Distribution):
     _inside: tuple[str, ...] = ()  # attributes that are distributions of the same batch
 
     def expand(self, batch_shape: Any, _instance: Any = None) -> Any:
-        """The same distribution with a larger batch, whose parameters are expanded views.
-
-        Args:
-            batch_shape: the wanted shape of the batch.
-        """
         new = self._get_checked_instance(_ours(type(self)), _instance)
         batch_shape = Size(batch_shape)
         limits = self.arg_constraints

@@ -8,9 +8,10 @@ from typing import Any, ClassVar
 from rushlight.autograd.grad_mode import no_grad
 from rushlight.distributions import constraints
 from rushlight.distributions.distribution import EMPTY, Expands, ExponentialFamily
+from rushlight.distributions.members import alias
 from rushlight.distributions.names import ops
 from rushlight.distributions.positive import Chi2
-from rushlight.distributions.utils import _standard_normal, broadcast_all, lazy_property
+from rushlight.distributions.utils import _expanded, _standard_normal, broadcast_all, lazy_property
 
 __all__ = [
     "Cauchy", "GeneralizedPareto", "Laplace", "Normal", "StudentT", "Uniform", "VonMises",
@@ -30,15 +31,8 @@ class LocationScale(Expands):
         self.loc, self.scale = broadcast_all(loc, scale)
         super().__init__(self.loc.size(), validate_args=validate_args)
 
-    @property
-    def mean(self) -> Any:
-        """The location."""
-        return self.loc
-
-    @property
-    def mode(self) -> Any:
-        """The location."""
-        return self.loc
+    mean = alias("loc", "The location.")
+    mode = alias("loc", "The location.")
 
     def _standardized(self, value: Any) -> Any:
         """`value`, checked, with location 0 and scale 1."""
@@ -62,10 +56,7 @@ class Normal(LocationScale, ExponentialFamily):
 
     _mean_carrier_measure = 0
 
-    @property
-    def stddev(self) -> Any:
-        """The scale."""
-        return self.scale
+    stddev = alias("scale", "The scale.")
 
     @property
     def variance(self) -> Any:
@@ -73,51 +64,28 @@ class Normal(LocationScale, ExponentialFamily):
         return self.stddev.pow(2)
 
     def sample(self, sample_shape: Any = EMPTY) -> Any:
-        """Draws of shape `sample_shape + batch_shape`, without a history.
-
-        Args:
-            sample_shape: how many draws, as a shape.
-        """
+        """Draws of shape `sample_shape + batch_shape`, without a history."""
         shape = self._extended_shape(sample_shape)
         with no_grad():
-            return ops.normal(self.loc.expand(shape), self.scale.expand(shape))
+            return ops.normal(_expanded(self.loc, shape), _expanded(self.scale, shape))
 
     def rsample(self, sample_shape: Any = EMPTY) -> Any:
-        """Draws that can be differentiated with respect to the parameters.
-
-        Args:
-            sample_shape: how many draws, as a shape.
-        """
         shape = self._extended_shape(sample_shape)
         return self.loc + _standard_normal(shape, self.loc.dtype, self.loc.device) * self.scale
 
     def log_prob(self, value: Any) -> Any:
-        """The logarithm of the density at `value`.
-
-        Args:
-            value: a tensor that broadcasts with a sample.
-        """
+        """The logarithm of the density at `value`."""
         if self._validate_args:
             self._validate_sample(value)
         squares = (value - self.loc) ** 2 / (2 * self.scale**2)
         return -squares - self.scale.log() - math.log(math.sqrt(2 * math.pi))
 
     def cdf(self, value: Any) -> Any:
-        """The probability of a draw that is at most `value`.
-
-        Args:
-            value: a tensor that broadcasts with a sample.
-        """
         if self._validate_args:
             self._validate_sample(value)
         return 0.5 * (1 + ops.erf((value - self.loc) * self.scale.reciprocal() / math.sqrt(2)))
 
     def icdf(self, value: Any) -> Any:
-        """The inverse of `cdf`: quantiles.
-
-        Args:
-            value: a tensor of probabilities.
-        """
         return self.loc + self.scale * ops.erfinv(2 * value - 1) * math.sqrt(2)
 
     def entropy(self) -> Any:
@@ -154,11 +122,6 @@ class Laplace(LocationScale):
         return (2**0.5) * self.scale
 
     def rsample(self, sample_shape: Any = EMPTY) -> Any:
-        """Draws that can be differentiated with respect to the parameters.
-
-        Args:
-            sample_shape: how many draws, as a shape.
-        """
         shape = self._extended_shape(sample_shape)
         # -1 is left out: its logarithm would be infinite
         lowest = ops.finfo(self.loc.dtype).eps - 1
@@ -166,32 +129,18 @@ class Laplace(LocationScale):
         return self.loc - self.scale * u.sign() * ops.log1p(-u.abs())
 
     def log_prob(self, value: Any) -> Any:
-        """The logarithm of the density at `value`.
-
-        Args:
-            value: a tensor that broadcasts with a sample.
-        """
+        """The logarithm of the density at `value`."""
         if self._validate_args:
             self._validate_sample(value)
         return -ops.log(2 * self.scale) - ops.abs(value - self.loc) / self.scale
 
     def cdf(self, value: Any) -> Any:
-        """The probability of a draw that is at most `value`.
-
-        Args:
-            value: a tensor that broadcasts with a sample.
-        """
         if self._validate_args:
             self._validate_sample(value)
         away = value - self.loc
         return 0.5 - 0.5 * away.sign() * ops.expm1(-away.abs() / self.scale)
 
     def icdf(self, value: Any) -> Any:
-        """The inverse of `cdf`: quantiles.
-
-        Args:
-            value: a tensor of probabilities.
-        """
         away = value - 0.5
         return self.loc - self.scale * away.sign() * ops.log1p(-2 * away.abs())
 
@@ -222,36 +171,17 @@ class Cauchy(LocationScale):
         return ops.full_like(self.loc, math.inf, memory_format=ops.contiguous_format)
 
     def rsample(self, sample_shape: Any = EMPTY) -> Any:
-        """Draws that can be differentiated with respect to the parameters.
-
-        Args:
-            sample_shape: how many draws, as a shape.
-        """
         shape = self._extended_shape(sample_shape)
         return self.loc + self.loc.new(shape).cauchy_() * self.scale
 
     def log_prob(self, value: Any) -> Any:
-        """The logarithm of the density at `value`.
-
-        Args:
-            value: a tensor that broadcasts with a sample.
-        """
+        """The logarithm of the density at `value`."""
         return -math.log(math.pi) - self.scale.log() - (self._standardized(value) ** 2).log1p()
 
     def cdf(self, value: Any) -> Any:
-        """The probability of a draw that is at most `value`.
-
-        Args:
-            value: a tensor that broadcasts with a sample.
-        """
         return ops.atan(self._standardized(value)) / math.pi + 0.5
 
     def icdf(self, value: Any) -> Any:
-        """The inverse of `cdf`: quantiles.
-
-        Args:
-            value: a tensor of probabilities.
-        """
         return ops.tan(math.pi * (value - 0.5)) * self.scale + self.loc
 
     def entropy(self) -> Any:
@@ -296,21 +226,12 @@ class StudentT(LocationScale):
         return ops.where(df <= 1, math.nan, found)
 
     def rsample(self, sample_shape: Any = EMPTY) -> Any:
-        """Draws that can be differentiated with respect to the parameters.
-
-        Args:
-            sample_shape: how many draws, as a shape.
-        """
         shape = self._extended_shape(sample_shape)
         x = _standard_normal(shape, self.df.dtype, self.df.device)
         return self.loc + self.scale * (x * ops.rsqrt(self._chi2.rsample(sample_shape) / self.df))
 
     def log_prob(self, value: Any) -> Any:
-        """The logarithm of the density at `value`.
-
-        Args:
-            value: a tensor that broadcasts with a sample.
-        """
+        """The logarithm of the density at `value`."""
         y = self._standardized(value)
         half = 0.5 * self.df
         norm = (
@@ -376,42 +297,23 @@ class Uniform(Expands):
         return (self.high - self.low).pow(2) / 12
 
     def rsample(self, sample_shape: Any = EMPTY) -> Any:
-        """Draws that can be differentiated with respect to the parameters.
-
-        Args:
-            sample_shape: how many draws, as a shape.
-        """
         shape = self._extended_shape(sample_shape)
         u = ops.rand(shape, dtype=self.low.dtype, device=self.low.device)
         return self.low + u * (self.high - self.low)
 
     def log_prob(self, value: Any) -> Any:
-        """The logarithm of the density at `value`.
-
-        Args:
-            value: a tensor that broadcasts with a sample.
-        """
+        """The logarithm of the density at `value`."""
         if self._validate_args:
             self._validate_sample(value)
         inside = self.low.le(value) & self.high.gt(value)
         return ops.log(inside.type_as(self.low)) - ops.log(self.high - self.low)
 
     def cdf(self, value: Any) -> Any:
-        """The probability of a draw that is at most `value`.
-
-        Args:
-            value: a tensor that broadcasts with a sample.
-        """
         if self._validate_args:
             self._validate_sample(value)
         return ((value - self.low) / (self.high - self.low)).clamp(min=0, max=1)
 
     def icdf(self, value: Any) -> Any:
-        """The inverse of `cdf`: quantiles.
-
-        Args:
-            value: a tensor of probabilities.
-        """
         return value * (self.high - self.low) + self.low
 
     def entropy(self) -> Any:
@@ -454,20 +356,11 @@ class GeneralizedPareto(LocationScale):
         return zero, ops.where(zero, ops.ones_like(k), k)
 
     def rsample(self, sample_shape: Any = EMPTY) -> Any:
-        """Draws that can be differentiated with respect to the parameters.
-
-        Args:
-            sample_shape: how many draws, as a shape.
-        """
         shape = self._extended_shape(sample_shape)
         return self.icdf(ops.rand(shape, dtype=self.loc.dtype, device=self.loc.device))
 
     def log_prob(self, value: Any) -> Any:
-        """The logarithm of the density at `value`.
-
-        Args:
-            value: a tensor that broadcasts with a sample.
-        """
+        """The logarithm of the density at `value`."""
         z = self._standardized(value)
         zero, k = self._shape_parameter()
         return -self.scale.log() - ops.where(zero, z, (1 + 1 / k) * ops.log1p(k * z))
@@ -491,19 +384,9 @@ class GeneralizedPareto(LocationScale):
         return ops.log1p(-ops.exp(self.log_survival_function(value)))
 
     def cdf(self, value: Any) -> Any:
-        """The probability of a draw that is at most `value`.
-
-        Args:
-            value: a tensor that broadcasts with a sample.
-        """
         return ops.exp(self.log_cdf(value))
 
     def icdf(self, value: Any) -> Any:
-        """The inverse of `cdf`: quantiles.
-
-        Args:
-            value: a tensor of probabilities.
-        """
         zero, k = self._shape_parameter()
         tail = ops.log1p(-value)
         return self.loc + self.scale * ops.where(zero, -tail, ops.expm1(-k * tail) / k)
@@ -550,11 +433,7 @@ class VonMises(Expands):
         super().__init__(self.loc.shape, EMPTY, validate_args)
 
     def log_prob(self, value: Any) -> Any:
-        """The logarithm of the density at `value`.
-
-        Args:
-            value: a tensor that broadcasts with a sample.
-        """
+        """The logarithm of the density at `value`."""
         if self._validate_args:
             self._validate_sample(value)
         k = self.concentration
@@ -604,15 +483,8 @@ class VonMises(Expands):
             found = (angle + math.pi + self._loc) % (2 * math.pi) - math.pi
             return found.to(self.loc.dtype)
 
-    @property
-    def mean(self) -> Any:
-        """The location, on the circle."""
-        return self.loc
-
-    @property
-    def mode(self) -> Any:
-        """The location."""
-        return self.loc
+    mean = alias("loc", "The location, on the circle.")
+    mode = alias("loc", "The location.")
 
     @lazy_property
     def variance(self) -> Any:

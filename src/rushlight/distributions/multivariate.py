@@ -7,6 +7,7 @@ from typing import Any, ClassVar
 
 from rushlight.distributions import constraints
 from rushlight.distributions.distribution import EMPTY, Distribution, Expands, ExponentialFamily
+from rushlight.distributions.members import alias
 from rushlight.distributions.names import ops
 from rushlight.distributions.positive import Beta, Chi2
 from rushlight.distributions.utils import _standard_normal, lazy_property
@@ -136,15 +137,8 @@ class MultivariateNormal(_OfMatrix):
         super().__init__(batch_shape, self.loc.shape[-1:], validate_args=validate_args)
         self._take_factor(name, matrix)
 
-    @property
-    def mean(self) -> Any:
-        """The location."""
-        return self.loc
-
-    @property
-    def mode(self) -> Any:
-        """The location."""
-        return self.loc
+    mean = alias("loc", "The location.")
+    mode = alias("loc", "The location.")
 
     @property
     def variance(self) -> Any:
@@ -153,21 +147,12 @@ class MultivariateNormal(_OfMatrix):
         return squares.expand(self._batch_shape + self._event_shape)
 
     def rsample(self, sample_shape: Any = EMPTY) -> Any:
-        """Draws that can be differentiated with respect to the parameters.
-
-        Args:
-            sample_shape: how many draws, as a shape.
-        """
         shape = self._extended_shape(sample_shape)
         noise = _standard_normal(shape, self.loc.dtype, self.loc.device)
         return self.loc + _batch_mv(self._unbroadcasted_scale_tril, noise)
 
     def log_prob(self, value: Any) -> Any:
-        """The logarithm of the density at `value`.
-
-        Args:
-            value: a tensor that broadcasts with a sample.
-        """
+        """The logarithm of the density at `value`."""
         if self._validate_args:
             self._validate_sample(value)
         factor = self._unbroadcasted_scale_tril
@@ -266,15 +251,8 @@ class LowRankMultivariateNormal(Expands):
         new._unbroadcasted_cov_diag = self._unbroadcasted_cov_diag
         new._capacitance_tril = self._capacitance_tril
 
-    @property
-    def mean(self) -> Any:
-        """The location."""
-        return self.loc
-
-    @property
-    def mode(self) -> Any:
-        """The location."""
-        return self.loc
+    mean = alias("loc", "The location.")
+    mode = alias("loc", "The location.")
 
     def _matrix_shape(self) -> Any:
         return self._batch_shape + self._event_shape + self._event_shape
@@ -311,11 +289,6 @@ class LowRankMultivariateNormal(Expands):
         return (diagonal - ops.matmul(half.mT, half)).expand(self._matrix_shape())
 
     def rsample(self, sample_shape: Any = EMPTY) -> Any:
-        """Draws that can be differentiated with respect to the parameters.
-
-        Args:
-            sample_shape: how many draws, as a shape.
-        """
         shape = self._extended_shape(sample_shape)
         short = shape[:-1] + self.cov_factor.shape[-1:]
         of_factor = _standard_normal(short, self.loc.dtype, self.loc.device)
@@ -332,11 +305,7 @@ class LowRankMultivariateNormal(Expands):
         )
 
     def log_prob(self, value: Any) -> Any:
-        """The logarithm of the density at `value`.
-
-        Args:
-            value: a tensor that broadcasts with a sample.
-        """
+        """The logarithm of the density at `value`."""
         if self._validate_args:
             self._validate_sample(value)
         distance = _batch_lowrank_mahalanobis(
@@ -427,11 +396,6 @@ class Wishart(_OfMatrix, ExponentialFamily):
         self._dist_chi2: Any = Chi2(self.df.unsqueeze(-1) - steps.expand((*batch_shape, -1)))
 
     def expand(self, batch_shape: Any, _instance: Any = None) -> Any:
-        """The same distribution with a larger batch, whose parameters are expanded views.
-
-        Args:
-            batch_shape: the wanted shape of the batch.
-        """
         new = self._get_checked_instance(Wishart, _instance)
         batch_shape = Size(batch_shape)
         size = self.event_shape
@@ -508,11 +472,7 @@ class Wishart(_OfMatrix, ExponentialFamily):
         return found.reshape(found.shape[0], -1).any(1)
 
     def log_prob(self, value: Any) -> Any:
-        """The logarithm of the density at `value`.
-
-        Args:
-            value: a tensor that broadcasts with a sample.
-        """
+        """The logarithm of the density at `value`."""
         if self._validate_args:
             self._validate_sample(value)
         nu, p = self.df, self._event_shape[-1]
@@ -602,11 +562,7 @@ class LKJCholesky(Expands):
         return w + ops.diag_embed(ops.clamp(1 - ops.sum(w**2, dim=-1), min=eps).sqrt())
 
     def log_prob(self, value: Any) -> Any:
-        """The logarithm of the density at `value`.
-
-        Args:
-            value: a tensor that broadcasts with a sample.
-        """
+        """The logarithm of the density at `value`."""
         if self._validate_args:
             self._validate_sample(value)
         a, less = self.concentration, self.dim - 1

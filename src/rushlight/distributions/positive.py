@@ -54,39 +54,20 @@ class Exponential(Expands, ExponentialFamily):
         return self.rate.pow(-2)
 
     def rsample(self, sample_shape: Any = EMPTY) -> Any:
-        """Draws that can be differentiated with respect to the parameters.
-
-        Args:
-            sample_shape: how many draws, as a shape.
-        """
         return self.rate.new(self._extended_shape(sample_shape)).exponential_() / self.rate
 
     def log_prob(self, value: Any) -> Any:
-        """The logarithm of the density at `value`.
-
-        Args:
-            value: a tensor that broadcasts with a sample.
-        """
+        """The logarithm of the density at `value`."""
         if self._validate_args:
             self._validate_sample(value)
         return self.rate.log() - self.rate * value
 
     def cdf(self, value: Any) -> Any:
-        """The probability of a draw that is at most `value`.
-
-        Args:
-            value: a tensor that broadcasts with a sample.
-        """
         if self._validate_args:
             self._validate_sample(value)
         return 1 - ops.exp(-self.rate * value)
 
     def icdf(self, value: Any) -> Any:
-        """The inverse of `cdf`: quantiles.
-
-        Args:
-            value: a tensor of probabilities.
-        """
         return -ops.log1p(-value) / self.rate
 
     def entropy(self) -> Any:
@@ -144,22 +125,13 @@ class Gamma(Expands, ExponentialFamily):
         return self.concentration / self.rate.pow(2)
 
     def rsample(self, sample_shape: Any = EMPTY) -> Any:
-        """Draws that can be differentiated with respect to the parameters.
-
-        Args:
-            sample_shape: how many draws, as a shape.
-        """
         shape = self._extended_shape(sample_shape)
         value = _standard_gamma(self.concentration.expand(shape)) / self.rate.expand(shape)
         value.detach().clamp_(min=ops.finfo(value.dtype).tiny)  # 0 has no logarithm
         return value
 
     def log_prob(self, value: Any) -> Any:
-        """The logarithm of the density at `value`.
-
-        Args:
-            value: a tensor that broadcasts with a sample.
-        """
+        """The logarithm of the density at `value`."""
         value = ops.as_tensor(value, dtype=self.rate.dtype, device=self.rate.device)
         if self._validate_args:
             self._validate_sample(value)
@@ -167,11 +139,6 @@ class Gamma(Expands, ExponentialFamily):
         return ops.xlogy(a, rate) + ops.xlogy(a - 1, value) - rate * value - ops.lgamma(a)
 
     def cdf(self, value: Any) -> Any:
-        """The probability of a draw that is at most `value`.
-
-        Args:
-            value: a tensor that broadcasts with a sample.
-        """
         if self._validate_args:
             self._validate_sample(value)
         return ops.special.gammainc(self.concentration, self.rate * value)
@@ -248,11 +215,6 @@ class FisherSnedecor(Expands):
         return 2 * df2.pow(2) * (df1 + df2 - 2) / (df1 * (df2 - 2).pow(2) * (df2 - 4))
 
     def rsample(self, sample_shape: Any = EMPTY) -> Any:
-        """Draws that can be differentiated with respect to the parameters.
-
-        Args:
-            sample_shape: how many draws, as a shape.
-        """
         shape = self._extended_shape(sample_shape)
         tiny = ops.finfo(self.df2.dtype).tiny
         above = self._gamma1.rsample(sample_shape).view(shape)
@@ -263,11 +225,7 @@ class FisherSnedecor(Expands):
         return ratio
 
     def log_prob(self, value: Any) -> Any:
-        """The logarithm of the density at `value`.
-
-        Args:
-            value: a tensor that broadcasts with a sample.
-        """
+        """The logarithm of the density at `value`."""
         if self._validate_args:
             self._validate_sample(value)
         a, b, ratio = self.df1 * 0.5, self.df2 * 0.5, self.df1 / self.df2
@@ -321,19 +279,10 @@ class Dirichlet(Expands, ExponentialFamily):
         super().__init__(shape[:-1], shape[-1:], validate_args=validate_args)
 
     def rsample(self, sample_shape: Any = ()) -> Any:
-        """Draws that can be differentiated with respect to the parameters.
-
-        Args:
-            sample_shape: how many draws, as a shape.
-        """
         return _Dirichlet.apply(self.concentration.expand(self._extended_shape(sample_shape)))
 
     def log_prob(self, value: Any) -> Any:
-        """The logarithm of the density at `value`.
-
-        Args:
-            value: a tensor that broadcasts with a sample.
-        """
+        """The logarithm of the density at `value`."""
         if self._validate_args:
             self._validate_sample(value)
         a = self.concentration
@@ -426,19 +375,10 @@ class Beta(Expands, ExponentialFamily):
         return self.concentration1 * self.concentration0 / (total.pow(2) * (total + 1))
 
     def rsample(self, sample_shape: Any = ()) -> Any:
-        """Draws that can be differentiated with respect to the parameters.
-
-        Args:
-            sample_shape: how many draws, as a shape.
-        """
         return self._dirichlet.rsample(sample_shape).select(-1, 0)
 
     def log_prob(self, value: Any) -> Any:
-        """The logarithm of the density at `value`.
-
-        Args:
-            value: a tensor that broadcasts with a sample.
-        """
+        """The logarithm of the density at `value`."""
         if self._validate_args:
             self._validate_sample(value)
         return self._dirichlet.log_prob(ops.stack([value, 1.0 - value], -1))

@@ -11,6 +11,7 @@ from rushlight.distributions.counts import ODDS
 from rushlight.distributions.derived import TransformedDistribution
 from rushlight.distributions.distribution import EMPTY, Odds, _ours
 from rushlight.distributions.location import Cauchy, Normal, Uniform
+from rushlight.distributions.members import alias
 from rushlight.distributions.names import ops
 from rushlight.distributions.positive import Exponential, Gamma
 from rushlight.distributions.transforms import (
@@ -34,11 +35,7 @@ class _Transformed(TransformedDistribution):
     """Transformed distributions with parameters of their own, which `expand` takes along."""
 
     def expand(self, batch_shape: Any, _instance: Any = None) -> Any:
-        """The same distribution with a larger batch, whose parameters are expanded views.
-
-        Args:
-            batch_shape: the wanted shape of the batch.
-        """
+        """The same distribution with a larger batch, whose parameters are expanded views."""
         new = self._get_checked_instance(_ours(type(self)), _instance)
         for name in self.arg_constraints:
             if name in self.__dict__:
@@ -64,15 +61,8 @@ class LogNormal(_Transformed):
         base = Normal(loc, scale, validate_args=validate_args)
         super().__init__(base, ExpTransform(), validate_args=validate_args)
 
-    @property
-    def loc(self) -> Any:
-        """The mean of the logarithm."""
-        return self.base_dist.loc
-
-    @property
-    def scale(self) -> Any:
-        """The standard deviation of the logarithm."""
-        return self.base_dist.scale
+    loc = alias("base_dist.loc", "The mean of the logarithm.")
+    scale = alias("base_dist.scale", "The standard deviation of the logarithm.")
 
     @property
     def mean(self) -> Any:
@@ -115,15 +105,8 @@ class LogisticNormal(_Transformed):
             base = base.expand([1])
         super().__init__(base, StickBreakingTransform(), validate_args=validate_args)
 
-    @property
-    def loc(self) -> Any:
-        """The mean of the normal draws."""
-        return self.base_dist.base_dist.loc
-
-    @property
-    def scale(self) -> Any:
-        """Their standard deviation."""
-        return self.base_dist.base_dist.scale
+    loc = alias("base_dist.base_dist.loc", "The mean of the normal draws.")
+    scale = alias("base_dist.base_dist.scale", "Their standard deviation.")
 
 
 class _Half(_Transformed):
@@ -133,10 +116,7 @@ class _Half(_Transformed):
     support = constraints.nonnegative
     has_rsample = True
 
-    @property
-    def scale(self) -> Any:
-        """The scale of the whole distribution."""
-        return self.base_dist.scale
+    scale = alias("base_dist.scale", "The scale of the whole distribution.")
 
     @property
     def mode(self) -> Any:
@@ -144,22 +124,13 @@ class _Half(_Transformed):
         return ops.zeros_like(self.scale)
 
     def log_prob(self, value: Any) -> Any:
-        """The logarithm of the density at `value`.
-
-        Args:
-            value: a tensor that broadcasts with a sample.
-        """
+        """The logarithm of the density at `value`."""
         if self._validate_args:
             self._validate_sample(value)
         value = ops.as_tensor(value, dtype=self.scale.dtype, device=self.scale.device)
         return ops.where(value >= 0, self.base_dist.log_prob(value) + math.log(2), -math.inf)
 
     def cdf(self, value: Any) -> Any:
-        """The probability of a draw that is at most `value`.
-
-        Args:
-            value: a tensor that broadcasts with a sample.
-        """
         if self._validate_args:
             self._validate_sample(value)
         return 2 * self.base_dist.cdf(value) - 1
@@ -219,10 +190,7 @@ class HalfCauchy(_Half):
         """Infinite."""
         return ops.full_like(self.scale, math.inf, memory_format=ops.contiguous_format)
 
-    @property
-    def variance(self) -> Any:
-        """Infinite."""
-        return self.base_dist.variance
+    variance = alias("base_dist.variance", "Infinite.")
 
 
 class Gumbel(_Transformed):
@@ -256,11 +224,7 @@ class Gumbel(_Transformed):
         super().__init__(base, transforms, validate_args=validate_args)
 
     def log_prob(self, value: Any) -> Any:
-        """The logarithm of the density at `value`.
-
-        Args:
-            value: a tensor that broadcasts with a sample.
-        """
+        """The logarithm of the density at `value`."""
         if self._validate_args:
             self._validate_sample(value)
         y = (self.loc - value) / self.scale
@@ -271,10 +235,7 @@ class Gumbel(_Transformed):
         """loc and Euler's constant times scale."""
         return self.loc + self.scale * euler_constant
 
-    @property
-    def mode(self) -> Any:
-        """The location."""
-        return self.loc
+    mode = alias("loc", "The location.")
 
     @property
     def stddev(self) -> Any:
@@ -311,15 +272,8 @@ class InverseGamma(_Transformed):
         inverse = PowerTransform(-base.rate.new_ones(()))
         super().__init__(base, inverse, validate_args=validate_args)
 
-    @property
-    def concentration(self) -> Any:
-        """The concentration of the gamma distribution."""
-        return self.base_dist.concentration
-
-    @property
-    def rate(self) -> Any:
-        """The rate of the gamma distribution."""
-        return self.base_dist.rate
+    concentration = alias("base_dist.concentration", "The concentration of the gamma distribution.")
+    rate = alias("base_dist.rate", "The rate of the gamma distribution.")
 
     @property
     def mean(self) -> Any:
@@ -440,10 +394,7 @@ class Pareto(_Transformed):
         a = self.alpha.clamp(min=1)
         return a * self.scale / (a - 1)
 
-    @property
-    def mode(self) -> Any:
-        """The scale."""
-        return self.scale
+    mode = alias("scale", "The scale.")
 
     @property
     def variance(self) -> Any:
@@ -482,11 +433,6 @@ class Weibull(_Transformed):
         super().__init__(base, transforms, validate_args=validate_args)
 
     def expand(self, batch_shape: Any, _instance: Any = None) -> Any:
-        """The same distribution with a larger batch, whose parameters are expanded views.
-
-        Args:
-            batch_shape: the wanted shape of the batch.
-        """
         new = super().expand(batch_shape, _instance)
         new.concentration_reciprocal = new.concentration.reciprocal()
         return new
@@ -541,22 +487,13 @@ class LogitRelaxedBernoulli(Odds):
         new.temperature = self.temperature
 
     def rsample(self, sample_shape: Any = EMPTY) -> Any:
-        """Draws that can be differentiated with respect to the parameters.
-
-        Args:
-            sample_shape: how many draws, as a shape.
-        """
         shape = self._extended_shape(sample_shape)
         p = clamp_probs(self.probs.expand(shape))
         u = clamp_probs(ops.rand(shape, dtype=p.dtype, device=p.device))
         return (u.log() - (-u).log1p() + p.log() - (-p).log1p()) / self.temperature
 
     def log_prob(self, value: Any) -> Any:
-        """The logarithm of the density at `value`.
-
-        Args:
-            value: a tensor that broadcasts with a sample.
-        """
+        """The logarithm of the density at `value`."""
         if self._validate_args:
             self._validate_sample(value)
         logits, value = broadcast_all(self.logits, value)
@@ -569,20 +506,9 @@ class _Relaxed(_Transformed):
 
     has_rsample = True
 
-    @property
-    def temperature(self) -> Any:
-        """How far the draws are relaxed."""
-        return self.base_dist.temperature
-
-    @property
-    def logits(self) -> Any:
-        """Log-odds, or logarithms of probabilities."""
-        return self.base_dist.logits
-
-    @property
-    def probs(self) -> Any:
-        """Probabilities."""
-        return self.base_dist.probs
+    temperature = alias("base_dist.temperature", "How far the draws are relaxed.")
+    logits = alias("base_dist.logits", "Log-odds, or logarithms of probabilities.")
+    probs = alias("base_dist.probs", "Probabilities.")
 
 
 class RelaxedBernoulli(_Relaxed):
@@ -634,22 +560,13 @@ class ExpRelaxedCategorical(_OfChoices):
         new.temperature = self.temperature
 
     def rsample(self, sample_shape: Any = EMPTY) -> Any:
-        """Draws that can be differentiated with respect to the parameters.
-
-        Args:
-            sample_shape: how many draws, as a shape.
-        """
         shape = self._extended_shape(sample_shape)
         u = clamp_probs(ops.rand(shape, dtype=self.logits.dtype, device=self.logits.device))
         scores = (self.logits - (-u.log()).log()) / self.temperature  # with Gumbel noise
         return scores - scores.logsumexp(dim=-1, keepdim=True)
 
     def log_prob(self, value: Any) -> Any:
-        """The logarithm of the density at `value`.
-
-        Args:
-            value: a tensor that broadcasts with a sample.
-        """
+        """The logarithm of the density at `value`."""
         k = self._categorical._num_events
         if self._validate_args:
             self._validate_sample(value)

@@ -41,8 +41,16 @@ def broadcast_all(*values: Any) -> tuple[Any, ...]:
             if is_tensor_like(value):
                 like = {"dtype": value.dtype, "device": value.device}
                 break
+        alone = "device" not in like
         values = tuple(v if is_tensor_like(v) else ops.tensor(v, **like) for v in values)
+        if alone:
+            return values
     return tuple(ops.broadcast_tensors(*values))
+
+
+def _expanded(value: Any, shape: Any) -> Any:
+    """`value.expand(shape)`; the tensor itself if it has the shape. For draws without history."""
+    return value if value.shape == shape else value.expand(shape)
 
 
 def _standard_normal(shape: Any, dtype: Any, device: Any) -> Any:

@@ -15,12 +15,12 @@ Function = Callable[..., Any]
 def chosen(args: tuple[Any, ...], argnums: Any) -> Any:
     """The arguments that derivatives are taken of: one, or a tuple."""
     if isinstance(argnums, int):
-        return args[place(argnums, len(args))]
+        return args[positive_argnum(argnums, len(args))]
     if not isinstance(argnums, tuple):
         raise RuntimeError(f"argnums must be int or Tuple[int, ...], got: {type(argnums)}")
     if not argnums:
         raise RuntimeError("argnums must be non-empty")
-    places = tuple([place(a, len(args)) for a in argnums])
+    places = tuple([positive_argnum(a, len(args)) for a in argnums])
     if len(set(places)) != len(places):
         raise RuntimeError(f"argnums elements must be unique, got {places}")
     return tuple([args[a] for a in places])
@@ -31,7 +31,7 @@ def unchosen(args: tuple[Any, ...], argnums: Any) -> tuple[Any, ...]:
     return replace(args, argnums, None if isinstance(argnums, int) else (None,) * len(argnums))
 
 
-def place(argnum: Any, count: int) -> int:
+def positive_argnum(argnum: Any, count: int) -> int:
     """Where the argument number `argnum` of `count` stands, counted from the first."""
     if not isinstance(argnum, int):
         raise RuntimeError(f"argnum must be int, got: {type(argnum)}")

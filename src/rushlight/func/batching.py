@@ -24,7 +24,7 @@ R = TypeVar("R")
 Dims = Any  # an int, None, or a tree of them
 
 
-def name_of(func: Any) -> str:
+def function_name(func: Any) -> str:
     """A function as errors name it."""
     return getattr(func, "__name__", None) or repr(func)
 
@@ -57,7 +57,7 @@ def vmap(
     @functools.wraps(func)
     @readable
     def mapped(*args: Any, **kwargs: Any) -> Any:
-        size, leaves, dims, spec = inputs_of(func, in_dims, args)
+        size, leaves, dims, spec = batched_inputs(func, in_dims, args)
         if chunk_size is not None and chunk_size < size:
             return in_chunks(
                 func, size, leaves, dims, spec, kwargs, out_dims, randomness, chunk_size
@@ -68,11 +68,11 @@ def vmap(
 
 
 # --- inputs ---------------------------------------------------------------------------------------
-def inputs_of(
+def batched_inputs(
     func: Any, in_dims: Dims, args: tuple[Any, ...]
 ) -> tuple[int, list[Any], list[int | None], TreeSpec]:
     """How many members there are, the leaves of the arguments, their dims, and their tree."""
-    head = f"vmap({name_of(func)}, in_dims={in_dims}, ...)(<inputs>)"
+    head = f"vmap({function_name(func)}, in_dims={in_dims}, ...)(<inputs>)"
     if not isinstance(in_dims, (int, tuple)):
         raise ValueError(
             f"{head}: expected `in_dims` to be int or a (potentially nested) tuple matching the "
@@ -80,8 +80,9 @@ def inputs_of(
         )
     if not args:
         raise ValueError(
-            f"vmap({name_of(func)})(<inputs>): got no inputs. Maybe you forgot to add inputs, or "
-            "you are trying to vmap over a function with no inputs. The latter is unsupported."
+            f"vmap({function_name(func)})(<inputs>): got no inputs. Maybe you forgot to add "
+            "inputs, or you are trying to vmap over a function with no inputs. The latter is "
+            "unsupported."
         )
     leaves, spec = tree_flatten(args)
     dims = broadcast_prefix(in_dims, spec)
@@ -90,7 +91,7 @@ def inputs_of(
             f"{head}: in_dims is not compatible with the structure of `inputs`. in_dims has "
             f"structure {tree_structure(in_dims)} but inputs has structure {spec}."
         )
-    checked = [check_dim(head, x, d) for x, d in zip(leaves, dims, strict=True)]
+    checked = [check_in_dim(head, x, d) for x, d in zip(leaves, dims, strict=True)]
     sizes = [x.shape[d] for x, d in zip(leaves, checked, strict=True) if d is not None]
     if not sizes:
         raise ValueError("vmap: Expected at least one Tensor to vmap over")
@@ -102,7 +103,7 @@ def inputs_of(
     return sizes[0], leaves, checked, spec
 
 
-def check_dim(head: str, x: Any, d: Any) -> int | None:
+def check_in_dim(head: str, x: Any, d: Any) -> int | None:
     """A dimension to map over, not negative."""
     if d is None:
         return None
@@ -185,16 +186,16 @@ def dims_for(func: Any, out_dims: Dims, spec: TreeSpec) -> list[int | None]:
     flat, _ = tree_flatten(out_dims)
     if not all(d is None or isinstance(d, int) for d in flat):
         raise ValueError(
-            f"vmap({name_of(func)}, ..., out_dims={out_dims}): `out_dims` must be an int, None or "
-            "a python collection of ints representing where in the outputs the vmapped dimension "
-            "should appear."
+            f"vmap({function_name(func)}, ..., out_dims={out_dims}): `out_dims` must be an int, "
+            "None or a python collection of ints representing where in the outputs the vmapped "
+            "dimension should appear."
         )
     dims = broadcast_prefix(out_dims, spec)
     if dims is None and isinstance(out_dims, tuple) and len(out_dims) == 1 and spec.is_leaf():
         dims = list(out_dims)
     if dims is None:
         raise ValueError(
-            f"vmap({name_of(func)}, ..., out_dims={out_dims})(<inputs>): out_dims is not "
+            f"vmap({function_name(func)}, ..., out_dims={out_dims})(<inputs>): out_dims is not "
             "compatible with the structure of `outputs`. out_dims has structure "
             f"{tree_structure(out_dims)} but outputs has structure {spec}."
         )
@@ -214,8 +215,8 @@ def one_output(func: Any, y: Any, dim: int | None, batch: BatchLevel) -> Any:
         if dim is None:
             return y
         raise ValueError(
-            f"vmap({name_of(func)}, ...): `{name_of(func)}` must only return Tensors, got type "
-            f"{type(y)}. Did you mean to set out_dims= to None for output?"
+            f"vmap({function_name(func)}, ...): `{function_name(func)}` must only return Tensors, "
+            f"got type {type(y)}. Did you mean to set out_dims= to None for output?"
         )
     inside: Any = y
     has_batch_dim = False
@@ -225,8 +226,8 @@ def one_output(func: Any, y: Any, dim: int | None, batch: BatchLevel) -> Any:
     if dim is None:
         if has_batch_dim:
             raise ValueError(
-                f"vmap({name_of(func)}, ...): `{name_of(func)}` can not return a BatchedTensor "
-                "when out_dim is None"
+                f"vmap({function_name(func)}, ...): `{function_name(func)}` can not return a "
+                "BatchedTensor when out_dim is None"
             )
         return inside
     if not has_batch_dim:

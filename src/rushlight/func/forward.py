@@ -7,6 +7,7 @@ import functools
 from collections.abc import Callable
 from typing import Any, Final
 
+from rushlight.autograd.context import without_history
 from rushlight.autograd.forward_ad import dual_at, primal_at, tangent_at
 from rushlight.core.graph import TensorBase
 from rushlight.core.transforms.forward_ad import LevelBlock
@@ -24,7 +25,7 @@ from rushlight.func.arguments import (
 )
 from rushlight.func.batching import vmap
 from rushlight.func.reverse import basis, jacrev
-from rushlight.func.tracking import Loans, at_level, plain
+from rushlight.func.tracking import Loans, at_level
 from rushlight.ops.registry import functions
 from rushlight.trees import tree_flatten, tree_unflatten
 
@@ -56,15 +57,15 @@ def jvp(
             "if primals is a tuple of 3 tensors, tangents also must be. Got primals with structure "
             f"{spec} and tangents with structure {other}"
         )
-    check_tensors(flat, "primals")
-    check_tensors(directions, "tangents")
+    check_only_tensors(flat, "primals")
+    check_only_tensors(directions, "tangents")
     output, along, aux = push_forward(
         lambda xs, _: func(*tree_unflatten(xs, spec)), flat, directions, strict, has_aux
     )
     return (output, along, aux) if has_aux else (output, along)
 
 
-def check_tensors(flat: list[Any], what: str) -> None:
+def check_only_tensors(flat: list[Any], what: str) -> None:
     if not flat:
         raise RuntimeError(f"{WHO}: Expected {what} to contain at least one Tensor.")
     for x in flat:
@@ -98,8 +99,8 @@ def push_forward(
             if has_aux:
                 found, aux = split_aux(found, WHO)
             values, out_spec = tree_flatten(found)
-            check_outputs(values, found)
-            slopes = [slope_of(y, inner, strict) for y in values]
+            check_jvp_outputs(values, found)
+            slopes = [output_tangent(y, inner, strict) for y in values]
             flat_aux, aux_spec = tree_flatten(aux)
             values, rest, results = [
                 [primal_at(y, inner) if isinstance(y, TensorBase) else y for y in ys]
@@ -113,7 +114,7 @@ def push_forward(
     )
 
 
-def check_outputs(values: list[Any], found: Any) -> None:
+def check_jvp_outputs(values: list[Any], found: Any) -> None:
     if not values or found is None:
         raise RuntimeError(
             f"{WHO}: Expected f to be a function that has non-empty output (got output = {values})"
@@ -126,7 +127,7 @@ def check_outputs(values: list[Any], found: Any) -> None:
             )
 
 
-def slope_of(y: Any, level: Any, strict: bool) -> Any:
+def output_tangent(y: Any, level: Any, strict: bool) -> Any:
     """The tangent of an output; zeros where it does not depend on the inputs."""
     found = tangent_at(y, level)
     if found is not None:
@@ -136,7 +137,7 @@ def slope_of(y: Any, level: Any, strict: bool) -> Any:
             f"{WHO[:-1]}, strict=True): The output of f is independent of the inputs. This is not "
             "allowed with strict=True."
         )
-    return functions["zeros_like"](plain(y))
+    return functions["zeros_like"](without_history(y))
 
 
 # --- Jacobians ------------------------------------------------------------------------------------
@@ -156,7 +157,7 @@ def jacfwd(
         given = chosen(args, argnums)
         check_real(given, "jacfwd", "inputs")
         flat, spec = tree_flatten(given)
-        check_tensors(flat, "primals")
+        check_only_tensors(flat, "primals")
 
         others = (unchosen(args, argnums), kwargs)
 

@@ -11,11 +11,12 @@ from collections.abc import Callable
 from typing import Any, Final, ParamSpec
 
 from rushlight.arrays import vocabulary as v
-from rushlight.autograd.api import check_gradient
+from rushlight.autograd.api import check_gradient, gradient_tensor
+from rushlight.autograd.context import without_history
 from rushlight.core.engine import engine
 from rushlight.core.engine.engine import Capture
 from rushlight.core.grad_mode import grad_enabled
-from rushlight.core.graph import TensorBase, normal, requires_grad, wrap
+from rushlight.core.graph import TensorBase, requires_grad, wrap
 from rushlight.core.saved.packed import Saving, saving_now
 from rushlight.core.transforms.histories import leads_outside
 from rushlight.core.transforms.stack import Transform, stack
@@ -31,7 +32,7 @@ from rushlight.func.arguments import (
     unchosen,
 )
 from rushlight.func.batching import vmap
-from rushlight.func.tracking import Loans, end_of, plain, records_of, release, track
+from rushlight.func.tracking import Loans, history_end, records_of, release, track
 from rushlight.ops.registry import functions
 from rushlight.trees import tree_flatten, tree_map, tree_unflatten, treespec_pprint
 
@@ -70,10 +71,10 @@ class Trace:
             check(found)
             self.flat, self.spec = tree_flatten(found)
             flat_aux, aux_spec = tree_flatten(aux)
-            self.ends = [end_of(y) for y in self.flat]
+            self.ends = [history_end(y) for y in self.flat]
             inside = [*self.flat, *flat_aux, *loans.inside]
             self.outside = self.level.recording and leads_outside(
-                [end_of(y) for y in inside], self.level
+                [history_end(y) for y in inside], self.level
             )
             seen = self.released(inside, self.outside)
         results = len(self.flat) + len(flat_aux)
@@ -107,16 +108,12 @@ class Trace:
                 [g if tensors else g._array for _, _, g in starts],
                 keep, create, targets, False, None, stack.batches != 0 and self.level.recording,
             )  # fmt: skip
-        grads = self.released([as_tensor(t.grad) for t in targets], create)
+        grads = self.released([gradient_tensor(t.grad) for t in targets], create)
         made = [
-            functions["zeros_like"](plain(s.x)) if g is None else hand_on(g, cotangents)
+            functions["zeros_like"](without_history(s.x)) if g is None else hand_on(g, cotangents)
             for s, g in zip(self.sources, grads, strict=True)
         ]
         return tree_unflatten(made, self.in_spec)
-
-
-def as_tensor(g: Any) -> Any:
-    return g if g is None or isinstance(g, TensorBase) else wrap(normal(g))
 
 
 def hand_on(g: Any, cotangents: list[Any]) -> Any:
@@ -232,7 +229,7 @@ def vjp(func: Function, *primals: Any, has_aux: bool = False) -> Any:
     >>> vjp_fn(torch.tensor([1., 2.]))
     (tensor([1., 2.]),)
     """
-    trace = Trace(lambda xs, _: func(*xs), primals, check_outputs, has_aux, "vjp(f, *primals)")
+    trace = Trace(lambda xs, _: func(*xs), primals, check_vjp_outputs, has_aux, "vjp(f, *primals)")
 
     def vjp_fn(cotangents: Any, retain_graph: bool = True, create_graph: bool | None = None) -> Any:
         given, spec = tree_flatten(cotangents)
@@ -248,7 +245,7 @@ def vjp(func: Function, *primals: Any, has_aux: bool = False) -> Any:
     return (trace.output, vjp_fn, trace.aux) if has_aux else (trace.output, vjp_fn)
 
 
-def check_outputs(found: Any) -> None:
+def check_vjp_outputs(found: Any) -> None:
     flat, _ = tree_flatten(found)
     if not flat or found is None:
         raise RuntimeError(
@@ -294,10 +291,12 @@ def linearize(func: Function, *primals: Any) -> tuple[Any, Function]:
     for x in flat:
         if isinstance(x, TensorBase) and not differentiable(x):
             raise ValueError(f"Expected primal to be floating point or complex, but got: {x.dtype}")  # type: ignore[attr-defined]
-    trace = Trace(lambda xs, _: func(*xs), primals, check_outputs, False, "linearize")
+    trace = Trace(lambda xs, _: func(*xs), primals, check_vjp_outputs, False, "linearize")
     # g -> J'g is linear, so its own derivative is J: taken once, at a g of zeros
-    zeros = [functions["zeros_like"](plain(y)) for y in trace.flat]
-    back = Trace(lambda gs, _: trace.pull(gs, True, True), zeros, check_outputs, False, "linearize")
+    zeros = [functions["zeros_like"](without_history(y)) for y in trace.flat]
+    back = Trace(
+        lambda gs, _: trace.pull(gs, True, True), zeros, check_vjp_outputs, False, "linearize"
+    )
 
     def jvp_fn(*tangents: Any) -> Any:
         given, given_spec = tree_flatten(tangents)
@@ -344,13 +343,15 @@ def jacrev(
         check_real(given, "jacrev", "inputs")
         call = with_arguments(func, argnums)
         others = (unchosen(args, argnums), kwargs)
-        trace = Trace(call, given, check_outputs, has_aux, "vjp(f, *primals)", others)
+        trace = Trace(call, given, check_vjp_outputs, has_aux, "vjp(f, *primals)", others)
         check_real(trace.output, "jacrev", "outputs")
         found, spec = tree_flatten(rows_of(trace, chunk_size))
         parts: list[Any] = []  # of each output, a tree like the inputs
         start = 0
         for y in trace.flat:
-            blocks = [block(r, start, y, s.x) for r, s in zip(found, trace.sources, strict=True)]
+            blocks = [
+                jacobian_block(r, start, y, s.x) for r, s in zip(found, trace.sources, strict=True)
+            ]
             parts.append(tree_unflatten(blocks, spec))
             start += y.numel()
         jacobian = tree_unflatten(parts, trace.spec)
@@ -362,13 +363,13 @@ def jacrev(
 def rows_of(trace: Trace, chunk_size: int | None) -> Any:
     """The rows of the Jacobian, one an element of the outputs: a tree like the inputs."""
     if len(trace.flat) == 1 and trace.flat[0]._array.size == 1:  # one row: no batch is needed
-        row = trace.pull([functions["ones_like"](plain(trace.flat[0]))], True, None)
+        row = trace.pull([functions["ones_like"](without_history(trace.flat[0]))], True, None)
         return tree_map(lambda g: functions["unsqueeze"](g, 0), row)
     rows = vmap(lambda *gs: trace.pull(list(gs), True, None), chunk_size=chunk_size)
     return rows(*basis(trace.flat))
 
 
-def block(rows: Any, start: int, y: Any, x: Any) -> Any:
+def jacobian_block(rows: Any, start: int, y: Any, x: Any) -> Any:
     """The derivative of output `y` by input `x`, whose rows begin at `start`."""
     part = functions["narrow"](rows, 0, start, y.numel())
     return functions["reshape"](part, (*y.shape, *x.shape))

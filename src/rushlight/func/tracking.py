@@ -16,15 +16,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from rushlight.core.graph import (
-    Node,
-    TensorBase,
-    factory,
-    new_node,
-    requires_grad,
-    wrap_alias,
-    wrap_as,
-)
+from rushlight.autograd.context import without_history
+from rushlight.core.graph import Node, TensorBase, factory, new_node, requires_grad, wrap_as
 from rushlight.core.record import edge
 from rushlight.core.transforms.histories import Entrance, kept_outside
 from rushlight.core.transforms.lift import is_tracked, seen_at
@@ -117,16 +110,9 @@ def at_level(x: Any, level: TransformLevel) -> Any:
     return x if around is None else seen_at(x, around.batch)
 
 
-def end_of(t: Any) -> Any:
+def history_end(t: Any) -> Any:
     """The node or leaf where the history of a tensor begins; None if it has none."""
     return edge(t) if isinstance(t, TensorBase) and requires_grad(t) else None
-
-
-def plain(t: Any) -> Any:
-    """The same values without their history; tangents stay."""
-    made = wrap_alias(t._array, t)
-    made._tangent = t._tangent
-    return made
 
 
 def release(
@@ -138,14 +124,14 @@ def release(
     if stack.tangents != 0:
         slopes = [r.value for t in tensors for r in records_of(t) if r.value is not None]
     reduce_all = [*tensors, *slopes]
-    live = kept_outside([end_of(t) for t in reduce_all], level) if outside else set()
+    live = kept_outside([history_end(t) for t in reduce_all], level) if outside else set()
     results = [free(t, sources, live, outside) for t in reduce_all]
     count = len(tensors)
     instead = {id(a): b for a, b in zip(slopes, results[count:], strict=True) if a is not b}
     if instead:
         for t in results[:count]:
             if isinstance(t, TensorBase):
-                t._tangent = exchange(t._tangent, instead)
+                t._tangent = exchange_tangents(t._tangent, instead)
     return results[:count]
 
 
@@ -153,9 +139,9 @@ def free(t: Any, sources: list[Source], live: set[Any], outside: bool) -> Any:
     """One result, without a history that is not live."""
     for source in sources:
         if t is source.leaf:
-            return source.x if outside or not requires_grad(source.x) else plain(source.x)
-    end = end_of(t)
-    return t if end is None or end in live else plain(t)
+            return source.x if outside or not requires_grad(source.x) else without_history(source.x)
+    end = history_end(t)
+    return t if end is None or end in live else without_history(t)
 
 
 def records_of(t: Any) -> list[Tangent]:
@@ -168,10 +154,10 @@ def records_of(t: Any) -> list[Tangent]:
     return found
 
 
-def exchange(record: Tangent | None, instead: dict[int, Any]) -> Tangent | None:
+def exchange_tangents(record: Tangent | None, instead: dict[int, Any]) -> Tangent | None:
     """A chain of records with other values. (Nodes may hold the old one.)"""
     if record is None:
         return None
     value = None if record.value is None else instead.get(id(record.value), record.value)
-    outer = exchange(record.outer, instead)
+    outer = exchange_tangents(record.outer, instead)
     return Tangent(record.level, value, record.root, record.ops, outer)

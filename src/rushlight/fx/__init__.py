@@ -30,7 +30,7 @@ __all__ = [
     "has_side_effect", "map_arg", "replace_pattern", "symbolic_trace", "wrap",
 ]  # fmt: skip
 
-_LATER = {"passes": ""}
+_LATER = {"experimental": "", "passes": ""}
 
 if not _typing.TYPE_CHECKING:
     __getattr__, __dir__ = _face(

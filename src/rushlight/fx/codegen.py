@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 import rushlight
-from rushlight.fx.names import Namespace, qualified_name, type_name
+from rushlight.fx.names import Namespace, annotation_name, qualified_name
 from rushlight.fx.node import Node, nodes_in
 
 __all__ = ["CodeGen", "PythonCode"]
@@ -220,10 +220,10 @@ def spell_type(code: _Writing, kind: Any) -> str:
     if isinstance(kind, str):
         return code.name_for(f"_{kind}_".replace(".", "_"), kind)
     if isinstance(kind, type) and not hasattr(kind, "__origin__"):
-        name = type_name(kind)
+        name = annotation_name(kind)
         return name if "." not in name else code.name_for(name, kind)
     origin, inner = getattr(kind, "__origin__", None), getattr(kind, "__args__", None)
     if isinstance(origin, type) and inner and origin.__module__ == "builtins":
         parts = ",".join(spell_type(code, x) for x in inner)
         return f"{origin.__name__}[{parts}]"
-    return code.name_for(type_name(kind).replace("[", "_").replace("]", "_"), kind)
+    return code.name_for(annotation_name(kind).replace("[", "_").replace("]", "_"), kind)

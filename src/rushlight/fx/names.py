@@ -59,7 +59,7 @@ def qualified_name(fn: Any) -> str:
 
 
 def _name_of(fn: Any) -> str:
-    ours = overriding.name_of(fn)
+    ours = overriding.public_name(fn)
     if ours.startswith("torch."):
         home, _, name = ours.rpartition(".")
         if home == "torch" and name in IN_FUNCTIONAL:
@@ -80,7 +80,7 @@ def _name_of(fn: Any) -> str:
     return f"{module}.{getattr(fn, '__name__', name)}"
 
 
-def type_name(kind: Any) -> str:
+def annotation_name(kind: Any) -> str:
     """A type, as an annotation spells it."""
     if isinstance(kind, str):
         return repr(kind)

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any, Final
 
 from rushlight.fx.immutable_collections import immutable_dict, immutable_list
-from rushlight.fx.names import qualified_name, type_name
+from rushlight.fx.names import annotation_name, qualified_name
 
 if TYPE_CHECKING:
     from rushlight.fx.graph import Graph
@@ -306,9 +306,9 @@ class Node:
         """The node in one line, as graphs print it."""
         if self.op == "output":
             if self.type and maybe_return_typename:
-                maybe_return_typename[0] = f" -> {type_name(self.type)}"
+                maybe_return_typename[0] = f" -> {annotation_name(self.type)}"
             return f"return {self.args[0]}"
-        kind = f"{type_name(self.type)} " if self.type else ""
+        kind = f"{annotation_name(self.type)} " if self.type else ""
         line = f"%{self.name} : {kind}[num_users={len(self.users)}] = {self.op}"
         line += f"[target={self._pretty_print_target(self.target)}]"
         if self.op == "placeholder":

@@ -212,7 +212,7 @@ class Proxy:
                 f" {orig_method}"
             )
         tracer = next(iter(tracers))
-        name = overriding.name_of(orig_method)
+        name = overriding.public_name(orig_method)
         if name.startswith("torch.Tensor."):
             name = orig_method.__name__
             if name == "__get__":  # a property

@@ -13,18 +13,18 @@ from rushlight.autograd.batched_function import VmapInfo, rewrap
 from rushlight.core.graph import TensorBase
 from rushlight.core.transforms.lift import lift, plain_inside
 from rushlight.core.transforms.vmap import BatchLevel
-from rushlight.library.values import tensors_in
+from rushlight.library.values import tensors_among
 from rushlight.ops.registry import functions
 from rushlight.ops.warned import warn_caller
 
 
-def members(op: Any, args: tuple[Any, ...], kwargs: dict[str, Any], batch: BatchLevel) -> Any:
+def run_batch(op: Any, args: tuple[Any, ...], kwargs: dict[str, Any], batch: BatchLevel) -> Any:
     """The result of an operator for a batch: tensors of its level."""
-    tensors = tensors_in(args)
+    tensors = tensors_among(args)
     at_level = dict(zip(map(id, tensors), lift(tuple(tensors)), strict=True))
     inside, dims = unwrap_arguments([replace_lifted(x, at_level) for x in args], batch)
     if op.batched is None:
-        return one_by_one(op, inside, dims, kwargs, batch)
+        return run_each_member(op, inside, dims, kwargs, batch)
     answer = op.batched(VmapInfo(batch.size, batch.randomness), tuple(dims), *inside, **kwargs)
     if not (isinstance(answer, tuple) and len(answer) == 2):
         raise RuntimeError(
@@ -48,7 +48,7 @@ def unwrap_arguments(values: list[Any], batch: BatchLevel) -> tuple[list[Any], l
         if isinstance(x, list):
             parts, places = unwrap_arguments(x, batch)
             inside.append(parts)
-            dims.append(places if tensors_in(x) else None)
+            dims.append(places if tensors_among(x) else None)
         elif isinstance(x, TensorBase) and type(x._array) is Batched and x._array.level is batch:
             inside.append(plain_inside(x._array.value))
             dims.append(0 if x._array.has_batch_dim else None)
@@ -58,7 +58,7 @@ def unwrap_arguments(values: list[Any], batch: BatchLevel) -> tuple[list[Any], l
     return inside, dims
 
 
-def one_by_one(
+def run_each_member(
     op: Any, inside: list[Any], dims: list[Any], kwargs: dict[str, Any], batch: BatchLevel
 ) -> Any:
     """Run an operator that has no rule for batches on each member, and stack what it gives."""

@@ -14,7 +14,7 @@ from rushlight.dtypes import complex128, float64
 from rushlight.library.custom import CustomOpDef, share_memory
 from rushlight.library.operator import RECORDED, OpOverload, OpOverloadPacket
 from rushlight.library.schema import Alias
-from rushlight.library.values import Arguments, bind, convert_result, tensors_in
+from rushlight.library.values import Arguments, bind, convert_result, tensors_among
 
 
 class OpCheckError(Exception):
@@ -44,8 +44,8 @@ not defined as mutable but was mutated
     """
     if (rtol is None) is not (atol is None):
         raise ValueError("opcheck(op, ...): if you specify one of rtol/atol, you must specify both")
-    target = overload_of(op)
-    names = chosen(test_utils)
+    target = tested_overload(op)
+    names = chosen_tests(test_utils)
     found: dict[str, Any] = {}
     for name in names:
         try:
@@ -62,7 +62,7 @@ not defined as mutable but was mutated
     return found
 
 
-def overload_of(op: Any) -> OpOverload:
+def tested_overload(op: Any) -> OpOverload:
     """The one operator that is meant."""
     if isinstance(op, CustomOpDef):
         op = op._opoverload
@@ -82,7 +82,7 @@ def overload_of(op: Any) -> OpOverload:
     return op
 
 
-def chosen(test_utils: Any) -> tuple[str, ...]:
+def chosen_tests(test_utils: Any) -> tuple[str, ...]:
     if test_utils is None:
         return tuple(TESTS)
     if test_utils == "ALL":
@@ -108,7 +108,7 @@ def copy_arguments(values: Any, asking: bool) -> Any:
 
 
 def results_of(result: Any) -> list[Any]:
-    return tensors_in(result if isinstance(result, tuple) else (result,))
+    return tensors_among(result if isinstance(result, tuple) else (result,))
 
 
 # --- the tests ------------------------------------------------------------------------------------
@@ -125,18 +125,18 @@ def test_schema(op: OpOverload, bound: Arguments) -> None:
         result = op.run(args, kwargs)
     results = result if isinstance(result, tuple) else (result,)
     for a in schema.arguments:
-        after = tensors_in([given[a.name]])
+        after = tensors_among([given[a.name]])
         for r, out in zip(schema.returns, results, strict=False):
-            shared = any(share_memory(t, x) for t in tensors_in([out]) for x in after)
+            shared = any(share_memory(t, x) for t in tensors_among([out]) for x in after)
             if shared and not may_share(a.alias_info, r.alias_info):
                 raise RuntimeError(
                     f"Argument {a.name} is not defined to alias output but was aliasing"
                 )
-        old = tensors_in([before[a.name]])
-        if not a.is_write and any(map(differs, old, after)):
+        old = tensors_among([before[a.name]])
+        if not a.is_write and any(map(values_differ, old, after)):
             raise RuntimeError(f"Argument {a.name} is not defined as mutable but was mutated")
     for i, j in combinations(range(len(results)), 2):
-        pairs = [(x, y) for x in tensors_in([results[i]]) for y in tensors_in([results[j]])]
+        pairs = [(x, y) for x in tensors_among([results[i]]) for y in tensors_among([results[j]])]
         same = may_share(schema.returns[i].alias_info, schema.returns[j].alias_info)
         if not same and any(share_memory(x, y) for x, y in pairs):
             raise RuntimeError(f"Outputs {i} and {j} alias unexpectedly")
@@ -146,7 +146,7 @@ def may_share(a: Alias | None, b: Alias | None) -> bool:
     return a is not None and b is not None and bool((a.before_set | a.after_set) & b.before_set)
 
 
-def differs(old: Any, new: Any) -> bool:
+def values_differ(old: Any, new: Any) -> bool:
     if old.shape != new.shape:
         return True
     same = (old == new.detach()) | ((old != old) & (new.detach() != new.detach()))
@@ -158,7 +158,7 @@ def test_autograd_registration(op: OpOverload, bound: Arguments) -> None:
     args = copy_arguments(bound[0], True)
     if op.derivative is not None or "Autograd" in op.kernels:
         return
-    tensors = tensors_in(args)
+    tensors = tensors_among(args)
     if not any(t.requires_grad for t in tensors):
         return
     key = op.key_of(tensors, args)
@@ -186,7 +186,7 @@ def test_faketensor(op: OpOverload, bound: Arguments) -> None:
         if RECORDED in op.kernels or (schema.is_mutable and not schema.returns):
             return
         raise RuntimeError(
-            f"There was no fake impl registered for {describe(op)}. This is necessary for "
+            f"There was no fake impl registered for {operator_name(op)}. This is necessary for "
             "torch.compile/export/fx tracing to work. Please use "
             "`torch.library.register_fake` to add an fake impl."
         )
@@ -202,7 +202,7 @@ def test_faketensor(op: OpOverload, bound: Arguments) -> None:
             )
 
 
-def describe(op: OpOverload) -> str:
+def operator_name(op: OpOverload) -> str:
     return f"<CustomOpDef({op.name()})>" if op.check is not None else op.name()
 
 
@@ -230,7 +230,7 @@ def mismatches(a: Any, b: Any) -> list[str]:
 def test_backward(op: OpOverload, bound: Arguments) -> None:
     """The derivative runs, and gives gradients in the shapes of the arguments."""
     args = copy_arguments(bound[0], True)
-    asking = [t for t in tensors_in(args) if t.requires_grad]
+    asking = [t for t in tensors_among(args) if t.requires_grad]
     results = [t for t in results_of(op.run(args, bound[1])) if t.requires_grad]
     if asking and results:
         grad(results, asking, [t.new_ones(t.shape) for t in results], allow_unused=True)
@@ -241,7 +241,7 @@ def test_gradcheck(
 ) -> None:
     """The derivative agrees with differences."""
     args = to_double(bound[0])
-    asking = [t for t in tensors_in(args) if t.requires_grad]
+    asking = [t for t in tensors_among(args) if t.requires_grad]
     if not asking:
         return
 

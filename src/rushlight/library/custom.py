@@ -15,7 +15,7 @@ from rushlight.library.derivative import Formula
 from rushlight.library.infer import Tag, infer_schema, tags_of
 from rushlight.library.operator import EVERYWHERE, OpOverload, find, forget, written_of
 from rushlight.library.schema import FunctionSchema, parse_schema
-from rushlight.library.values import tensors_in
+from rushlight.library.values import tensors_among
 
 log = logging.getLogger(__name__)
 OPDEFS: weakref.WeakValueDictionary[str, CustomOpDef] = weakref.WeakValueDictionary()
@@ -118,8 +118,8 @@ class CustomOpDef:
         if Tag.inplace in self._tags or Tag.out in self._tags:
             self._check_returned(written_of(schema, args, kwargs), results)
         elif not schema.is_view:
-            seen = tensors_in((*args, *kwargs.values()))
-            for t in tensors_in(results):
+            seen = tensors_among((*args, *kwargs.values()))
+            for t in tensors_among(results):
                 if any(share_memory(t, x) for x in seen):
                     raise RuntimeError(
                         f"{self._said()}: The output of this custom operator (1) must not also be "

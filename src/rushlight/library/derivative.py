@@ -17,7 +17,7 @@ from rushlight.core.grad_mode import grad_enabled
 from rushlight.core.graph import TensorBase
 from rushlight.core.transforms.forward_ad import disable_forward_ad
 from rushlight.library.operator import OpOverload, refuse_tangents
-from rushlight.library.values import tensors_in, trim_defaults
+from rushlight.library.values import tensors_among, trim_defaults
 
 Layout = list[int | None]  # of each value: None, or how many tensors its list has
 
@@ -49,7 +49,7 @@ class Formula:
         the result, where it is not the kernel that does."""
         if compute is None:
             compute = partial(op.unrecorded, args, kwargs)
-        if not grad_enabled() or not any(t.requires_grad for t in tensors_in(args)):
+        if not grad_enabled() or not any(t.requires_grad for t in tensors_among(args)):
             return refuse_tangents(op, args, kwargs, compute())
         if any(a.is_write for a in op.schema.keyword_only):
             raise RuntimeError(
@@ -58,15 +58,15 @@ class Formula:
             )
         # as in PyTorch, arguments that have their default value need no gradient
         given = trim_defaults(op.schema, args, kwargs)[0]
-        flat, layout = spread(given) if self.lists else (given, [])
+        flat, layout = flatten_lists(given) if self.lists else (given, [])
         ctx = begin(self.function, flat)
         ctx._formula, ctx._arguments = self, layout
         result = refuse_tangents(op, args, kwargs, compute(), _AS_PYTORCH)
         self.save(ctx, args, kwargs, result)
         several = isinstance(result, tuple)
-        outputs, ctx._results = spread(result if several else (result,))
+        outputs, ctx._results = flatten_lists(result if several else (result,))
         made = conclude(self.function, ctx, flat, outputs)
-        found = gather(made, ctx._results)
+        found = regroup(made, ctx._results)
         return found if several else found[0]
 
     def save(self, ctx: Any, args: tuple[Any, ...], kwargs: dict[str, Any], result: Any) -> None:
@@ -95,25 +95,25 @@ def _backward(ctx: Any, *grads: Any) -> Any:
         )
     flags = ctx.needs_input_grad
     if formula.lists:
-        grads = gather(grads, ctx._results)
-        ctx.needs_input_grad = gather(flags, ctx._arguments)
+        grads = regroup(grads, ctx._results)
+        ctx.needs_input_grad = regroup(flags, ctx._arguments)
     try:
         found = formula.backward(ctx, *grads)
     finally:
         ctx.needs_input_grad = flags
     if not formula.lists:
         return found
-    flat, layout = spread(found if isinstance(found, tuple) else (found,), True)
+    flat, layout = flatten_lists(found if isinstance(found, tuple) else (found,), True)
     if layout != ctx._arguments:
         raise RuntimeError(
             "Expected the return from backward to be of the same structure as the inputs. Got: "
-            f"{describe(layout)} (return from backward), {describe(ctx._arguments)} (inputs)"
+            f"{show_layout(layout)} (return from backward), {show_layout(ctx._arguments)} (inputs)"
         )
     return flat
 
 
 # --- lists; see Note [Lists of tensors] -----------------------------------------------------------
-def spread(values: tuple[Any, ...], gaps: bool = False) -> tuple[tuple[Any, ...], Layout]:
+def flatten_lists(values: tuple[Any, ...], gaps: bool = False) -> tuple[tuple[Any, ...], Layout]:
     """Values with the lists of tensors spread out; with `gaps`, these may hold None."""
     wanted = (TensorBase, type(None)) if gaps else TensorBase
     flat: list[Any] = []
@@ -128,7 +128,7 @@ def spread(values: tuple[Any, ...], gaps: bool = False) -> tuple[tuple[Any, ...]
     return tuple(flat), layout
 
 
-def gather(flat: tuple[Any, ...], layout: Layout) -> tuple[Any, ...]:
+def regroup(flat: tuple[Any, ...], layout: Layout) -> tuple[Any, ...]:
     """The values again that were spread out."""
     found: list[Any] = []
     at = 0
@@ -138,6 +138,6 @@ def gather(flat: tuple[Any, ...], layout: Layout) -> tuple[Any, ...]:
     return tuple(found)
 
 
-def describe(layout: Layout) -> str:
+def show_layout(layout: Layout) -> str:
     inside = ", ".join("*" if n is None else f"[{', '.join('*' * n)}]" for n in layout)
     return f"({inside})"

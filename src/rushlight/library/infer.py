@@ -133,7 +133,7 @@ class Signature:
     def kind(self, name: str, annotation: Any) -> str:
         """The schema's word for an argument's annotation."""
         found = self.resolved(annotation)
-        word = lookup(PARAMETERS, found)
+        word = lookup_annotation(PARAMETERS, found)
         if word is not None:
             return word
         said = f"Parameter {name} has unsupported type {annotation}. "
@@ -205,7 +205,7 @@ class Signature:
             self.refuse("No return type annotation was provided. Please add one.")
         several = typing.get_origin(annotation) is tuple
         parts = typing.get_args(annotation) if several else (annotation,)
-        words = [lookup(RETURNS, part) for part in parts]
+        words = [lookup_annotation(RETURNS, part) for part in parts]
         if None in words:
             self.refuse(
                 f"Return has unsupported type {annotation}. The valid types are: {RETURNS}."
@@ -274,7 +274,7 @@ class Signature:
         return f"({', '.join(words)}) -> {result}"
 
 
-def lookup(table: dict[Any, str], annotation: Any) -> str | None:
+def lookup_annotation(table: dict[Any, str], annotation: Any) -> str | None:
     """The word for an annotation; some annotations cannot be hashed."""
     try:
         return table.get(annotation)

@@ -27,7 +27,7 @@ from rushlight.core.transforms.stack import stack
 from rushlight.core.transforms.tangents import tangent_of
 from rushlight.core.views.history import edge_of_view, set_history
 from rushlight.library.schema import FunctionSchema
-from rushlight.library.values import bind, convert_result, tensors_in, trim_defaults
+from rushlight.library.values import bind, convert_result, tensors_among, trim_defaults
 from rushlight.ops.compat import overloads
 
 KEYS = (
@@ -109,7 +109,7 @@ class OpOverload(overloads.OpOverload):
 
     def chosen(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """What the kernel gives that Note [Which kernel] says."""
-        tensors = tensors_in(args)
+        tensors = tensors_among(args)
         if stack.batches != 0:
             batch = batch_of(tuple(tensors))
             alone = self.batched is None and self.key_of(tensors, args) == RECORDED
@@ -140,9 +140,9 @@ class OpOverload(overloads.OpOverload):
 
     def run_batched(self, args: tuple[Any, ...], kwargs: dict[str, Any], batch: Any) -> Any:
         """`run` inside `vmap`: computed one level down, recorded there and here."""
-        from rushlight.library.batching import members
+        from rushlight.library.batching import run_batch
 
-        compute = partial(members, self, args, kwargs, batch)
+        compute = partial(run_batch, self, args, kwargs, batch)
         if self.derivative is not None:
             return self.derivative(self, args, kwargs, compute)
         return refuse_tangents(self, args, kwargs, compute())
@@ -150,13 +150,13 @@ class OpOverload(overloads.OpOverload):
     def unrecorded(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """Run the kernel of the device, leaving no history."""
         with disable_forward_ad(False):
-            return self.computed(args, kwargs, self.key_of(tensors_in(args), args))
+            return self.computed(args, kwargs, self.key_of(tensors_among(args), args))
 
     def computed(self, args: tuple[Any, ...], kwargs: dict[str, Any], key: str) -> Any:
         """Run a kernel. The writes of a custom op are counted, whatever it writes with."""
         schema = self.schema
         if self.check is not None and schema.is_mutable:
-            for t in tensors_in(written_of(schema, args, kwargs)):
+            for t in tensors_among(written_of(schema, args, kwargs)):
                 t._storage.written()
         few, named = trim_defaults(schema, args, kwargs)
         result = convert_result(schema, self.kernels[key](*few, **named))
@@ -197,13 +197,13 @@ def refuse_tangents(
 ) -> Any:
     """`result`, unless forward mode would take it for a constant that it is not: an argument has a
     tangent, and what the kernel made of it has none. `first` are the error's first words."""
-    if stack.tangents == 0 or not any(tangent_of(t) is not None for t in tensors_in(args)):
+    if stack.tangents == 0 or not any(tangent_of(t) is not None for t in tensors_among(args)):
         return result
-    made = tensors_in(result if isinstance(result, tuple) else (result,))
+    made = tensors_among(result if isinstance(result, tuple) else (result,))
     if any(tangent_of(t) is not None for t in made):
         return result  # the kernel is made of tensors
     if op.derivative is not None:  # nothing inside is seen: a tangent there is that from before
-        made += tensors_in(written_of(op.schema, args, kwargs))
+        made += tensors_among(written_of(op.schema, args, kwargs))
     if any(t._array.dtype.kind in DIFFERENTIABLE for t in made):
         raise NotImplementedError(
             f"{first}{op.name()} has no forward-mode derivative: operators know "
@@ -388,7 +388,7 @@ def unregistered(op: OpOverload, result: Any, tensors: list[Any]) -> Any:
         return result
     name = op.name()
     node: Any = None
-    for t in tensors_in(result if isinstance(result, tuple) else (result,)):
+    for t in tensors_among(result if isinstance(result, tuple) else (result,)):
         if t._array.dtype.kind not in DIFFERENTIABLE or any(t is x for x in tensors):
             continue
         if t.requires_grad:

@@ -17,19 +17,19 @@ class Mismatch(Exception):
 
 
 # --- one value ------------------------------------------------------------------------------------
-def convert(kind: Kind, value: Any) -> Any:
+def convert_value(kind: Kind, value: Any) -> Any:
     """`value` as a value of type `kind`; raises Mismatch if it is none."""
     name = kind.name
     if name == "Tensor":
         if value is None or isinstance(value, TensorBase):
             return value
     elif name == "Optional":
-        return None if value is None else convert(kind.parts[0], value)
+        return None if value is None else convert_value(kind.parts[0], value)
     elif name == "List":
         return list_of(kind, value)
     elif name == "Tuple":
         if isinstance(value, (tuple, list)) and len(value) == len(kind.parts):
-            return tuple([convert(k, x) for k, x in zip(kind.parts, value, strict=True)])
+            return tuple([convert_value(k, x) for k, x in zip(kind.parts, value, strict=True)])
     elif name == "Device":
         if isinstance(value, (str, device)):
             return device(value)
@@ -46,43 +46,43 @@ def list_of(kind: Kind, value: Any) -> list[Any]:
     if isinstance(value, (list, tuple, range)):
         if inner.name == "Tensor" and None in [x for x in value if not isinstance(x, TensorBase)]:
             raise Mismatch
-        return [convert(inner, x) for x in value]
+        return [convert_value(inner, x) for x in value]
     if kind.size is not None and isinstance(value, (int, float)):
-        return [convert(inner, value)] * kind.size
+        return [convert_value(inner, value)] * kind.size
     raise Mismatch
 
 
-def whole(value: Any) -> int:
+def int_value(value: Any) -> int:
     """An int, or a number or tensor of one element that is not a Python float."""
     if isinstance(value, (float, complex, str)) or not hasattr(type(value), "__int__"):
         raise Mismatch
-    return int(single(value))
+    return int(single_element(value))
 
 
-def real(value: Any) -> float:
+def float_value(value: Any) -> float:
     """A float, or a number or tensor of one element."""
     if isinstance(value, (complex, str)) or not hasattr(type(value), "__float__"):
         raise Mismatch
-    return float(single(value))
+    return float(single_element(value))
 
 
-def truth(value: Any) -> bool:
+def bool_value(value: Any) -> bool:
     """A bool, or what has a truth value of its own."""
     if value is None:
         return False
     if not hasattr(type(value), "__bool__"):
         raise Mismatch
-    return bool(single(value))
+    return bool(single_element(value))
 
 
 def whichever(value: Any) -> complex:
     """A complex number, or a number or tensor of one element."""
     if isinstance(value, complex):
         return value
-    return complex(real(value))
+    return complex(float_value(value))
 
 
-def single(value: Any) -> Any:
+def single_element(value: Any) -> Any:
     """The number in a tensor of one element; anything else as it is."""
     if not isinstance(value, TensorBase):
         return value
@@ -92,7 +92,8 @@ def single(value: Any) -> Any:
 
 
 NUMBERS: dict[str, Any] = {
-    "int": whole, "SymInt": whole, "float": real, "bool": truth, "complex": whichever,
+    "int": int_value, "SymInt": int_value, "float": float_value, "bool": bool_value,
+    "complex": whichever,
 }  # fmt: skip
 EXACT: dict[str, Any] = {
     "str": str, "Scalar": (bool, int, float, complex), "ScalarType": dtypes.dtype,
@@ -108,7 +109,7 @@ def bind(schema: FunctionSchema, args: tuple[Any, ...], kwargs: dict[str, Any]) 
             f"{schema.name}() expected at most {len(positional)} argument(s) but received "
             f"{len(args)} argument(s). Declaration: {schema}"
         )
-    check_names(schema, args, kwargs)
+    check_keywords(schema, args, kwargs)
     found: list[Any] = []
     for at, a in enumerate(positional):
         given = args[at] if at < len(args) else kwargs.get(a.name, MISSING)
@@ -122,7 +123,7 @@ def bind(schema: FunctionSchema, args: tuple[Any, ...], kwargs: dict[str, Any]) 
 MISSING: Any = object()
 
 
-def check_names(schema: FunctionSchema, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+def check_keywords(schema: FunctionSchema, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
     """Refuse keywords that the schema has not, or that were given by position already."""
     if not kwargs:
         return
@@ -149,7 +150,7 @@ def accept(schema: FunctionSchema, at: int, a: Argument, value: Any) -> Any:
             )
         return a.default_value
     try:
-        return convert(a.type, value)
+        return convert_value(a.type, value)
     except Mismatch:
         raise RuntimeError(
             f"{schema.name}() Expected a value of type '{a.type}' for argument '{a.name}' but "
@@ -176,14 +177,14 @@ def is_default(a: Argument, value: Any) -> bool:
     return type(value) is type(a.default_value) and bool(value == a.default_value)
 
 
-def tensors_in(values: Any) -> list[Any]:
+def tensors_among(values: Any) -> list[Any]:
     """All tensors among values and lists of values."""
     found: list[Any] = []
     for x in values:
         if isinstance(x, TensorBase):
             found.append(x)
         elif isinstance(x, (list, tuple)):
-            found.extend(tensors_in(x))
+            found.extend(tensors_among(x))
     return found
 
 
@@ -199,7 +200,7 @@ def convert_result(schema: FunctionSchema, value: Any) -> Any:
             )
         return None
     if len(kinds) == 1:
-        return cast(kinds[0], value)
+        return cast_result(kinds[0], value)
     if not isinstance(value, (tuple, list)):
         raise TypeError(f"Object of type '{type(value).__name__}' is not an instance of 'sequence'")
     if len(value) != len(kinds):
@@ -207,13 +208,13 @@ def convert_result(schema: FunctionSchema, value: Any) -> Any:
             f"{schema.name} returned {len(value)} values, but its schema says {len(kinds)}: "
             f"{schema}"
         )
-    return tuple([cast(kind, x) for kind, x in zip(kinds, value, strict=True)])
+    return tuple([cast_result(kind, x) for kind, x in zip(kinds, value, strict=True)])
 
 
-def cast(kind: Kind, value: Any) -> Any:
+def cast_result(kind: Kind, value: Any) -> Any:
     """One result, converted."""
     try:
-        return convert(kind, value)
+        return convert_value(kind, value)
     except Mismatch:
         if kind.name == "Tensor":
             raise RuntimeError(f"Unable to cast {value} to Tensor") from None

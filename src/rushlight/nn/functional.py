@@ -12,7 +12,7 @@ from rushlight.missing import face as _face
 from rushlight.ops import fill_rest as _fill_rest
 from rushlight.ops.described import describe as _describe
 from rushlight.ops.registry import namespaces
-from rushlight.ops.registry import place as _place
+from rushlight.ops.registry import set_public_name as _place
 
 _fill_rest()
 for _name, _fn in namespaces["nn.functional"].items():

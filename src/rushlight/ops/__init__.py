@@ -86,6 +86,16 @@ _fill_table()
 # The operators of users, by namespace: `torch.ops.mylib`. Filled by `rushlight.library`.
 namespaces: dict[str, typing.Any] = {}
 
+refused: typing.Final[list[str]] = []  # compiled libraries that a program tried to load
+
+
+def load_library(path: object) -> typing.NoReturn:
+    """load_library(path): raises: rushlight cannot load operators that are compiled for PyTorch.
+    Libraries go on without them; what they say about those operators is then not heeded."""
+    refused.append(str(path))
+    raise OSError(f"Could not load this library: {path}: its operators are compiled for PyTorch")
+
+
 if not typing.TYPE_CHECKING:
 
     def __getattr__(name: str) -> typing.Any:

@@ -9,9 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 from rushlight.arrays import vocabulary as v
-from rushlight.arrays.host import (
-    check_same_device,
-)
+from rushlight.arrays.host import check_same_device
 from rushlight.core.dispatch import binary, unary
 from rushlight.core.elementwise import compute_promoted, elementwise, operand, plain, together
 from rushlight.core.families import Elementwise, ViewOp
@@ -29,7 +27,7 @@ from rushlight.core.views.inplace import (
     write_raw,
 )
 from rushlight.core.views.views import apply_view
-from rushlight.ops.out import check_castable, check_out, put
+from rushlight.ops.out import check_castable, check_out, write_array
 
 
 def run(op: Any, xs: tuple[Any, ...]) -> Any:
@@ -94,4 +92,4 @@ def run_out(name: str, op: Any, xs: tuple[Any, ...], out: Any) -> Any:
     check_out(name, out, xs)
     y = run(op, xs)._array
     check_castable(y.dtype, out._array.dtype)
-    return put(out, y)
+    return write_array(out, y)

@@ -119,6 +119,12 @@ def not_implemented(kernel: str, dtype: Any) -> NotImplementedError:
     return NotImplementedError(f"\"{kernel}\" not implemented for '{known.scalar_type}'")
 
 
+def refuse_complex(kernel: str, array: Any) -> None:
+    """Refuse complex numbers where an op needs an order, which they have not."""
+    if array.dtype.kind == "c":
+        raise not_implemented(kernel, array.dtype)
+
+
 def c_name(raw: Any) -> str:
     """A raw dtype as some of PyTorch's errors spell it: the C++ type."""
     return dtypes.c_name(dtypes.of(raw))
@@ -227,7 +233,7 @@ def raw_dtype(x: Any) -> Any:
     return x._array.dtype if isinstance(x, TensorBase) else x.dtype
 
 
-def levels_of(array: Any) -> set[Any]:
+def vmap_levels_of(array: Any) -> set[Any]:
     """The levels of `vmap` from member to member of whose batch an array differs."""
     found: set[Any] = set()
     while type(array) is Batched:
@@ -239,7 +245,7 @@ def levels_of(array: Any) -> set[Any]:
 
 def varies(array: Any) -> bool:
     """Whether an array differs from member to member of a batch: it cannot be read as one value."""
-    return type(array) is Batched and bool(levels_of(array))
+    return type(array) is Batched and bool(vmap_levels_of(array))
 
 
 def is_batched(x: Any) -> bool:

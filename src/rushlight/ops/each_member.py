@@ -11,7 +11,7 @@ from collections.abc import Callable
 from typing import Any
 
 from rushlight.arrays import vocabulary as v
-from rushlight.arrays.batched import Batched, deepest, insert_axes, members, numbers
+from rushlight.arrays.batched import Batched, deepest_level, insert_axes, members, without_histories
 from rushlight.core.graph import TensorBase, wrap
 from rushlight.ops.checks import is_batched
 
@@ -42,8 +42,8 @@ def align_members(self: Any, xs: tuple[Any, ...], flags: tuple[bool, ...], size:
 def each_member(xs: tuple[Any, ...]) -> tuple[Any, list[tuple[Any, ...]]]:
     """The innermost level of `vmap` among tensors, and what each of its members sees of them, in
     the same memory. Those without a batch, and what is no tensor, are the same for all."""
-    arrays = [numbers(x._array) if isinstance(x, TensorBase) else x for x in xs]
-    level = deepest(arrays)
+    arrays = [without_histories(x._array) if isinstance(x, TensorBase) else x for x in xs]
+    level = deepest_level(arrays)
     parts = [members(a, level) for a in arrays]
     rows: list[tuple[Any, ...]] = []
     for i in range(level.size):

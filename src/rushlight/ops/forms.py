@@ -50,7 +50,7 @@ class Parameter:
     def fits(self, x: Any, numbers: bool = False) -> bool:
         if x is None and self.none:
             return True
-        return fits(x, self.kind) or (
+        return accepts(x, self.kind) or (
             numbers and self.kind == "Tensor" and number(x) is not NotImplemented
         )
 
@@ -113,7 +113,7 @@ class Form:
                 continue
             if p.fits(x, numbers):
                 continue
-            if spread and i == 0 and not name and fits(args, "tuple of ints"):
+            if spread and i == 0 and not name and accepts(args, "tuple of ints"):
                 at = n
                 continue
             return f"{title}(): argument '{p.name}'{place} must be {p.kind}, not {kind_of(x)}"
@@ -169,7 +169,7 @@ def kind_of(x: Any, inside: bool = False) -> str:
     return dtypes.type_name(x)
 
 
-def fits(x: Any, wanted: str) -> bool:
+def accepts(x: Any, wanted: str) -> bool:
     """Whether PyTorch would take a value for a parameter of a kind, "tuple of ints" say."""
     check = _CHECKS.get(wanted)
     return check is None or check(x)

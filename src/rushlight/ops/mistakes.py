@@ -17,7 +17,7 @@ from types import FrameType, ModuleType
 from typing import Any, Final
 
 from rushlight.core.graph import TensorBase, caller
-from rushlight.errors import from_outside, hide_insides, is_meant, was_told
+from rushlight.errors import hide_insides, is_meant, raised_by_user_code, was_told
 from rushlight.ops.forms import Form, Parameter, is_in_python, kind_of, list_forms, misfit
 
 BLAMED: Final = (Exception,)
@@ -263,13 +263,13 @@ def _better(
     )
 
 
-def blame(
+def better_error(
     title: str, fn: Callable[..., Any], args: Any, kwargs: Any, error: Exception
 ) -> Exception | None:
     """What to raise in place of `error`, which a call raised; None: `error` itself, the traceback
     of which shows the user's lines by now."""
     better = None
-    if isinstance(error, _BLAMED) and not was_told(error) and not from_outside(error):
+    if isinstance(error, _BLAMED) and not was_told(error) and not raised_by_user_code(error):
         better = _better(title, fn, args, kwargs, error)
     if better is None:
         hide_insides(error)

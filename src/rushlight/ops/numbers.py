@@ -12,7 +12,7 @@ parameters are numbers, and the table has them turned into plain ones before it 
     p: Operand          a tensor, or a number: only NumPy's numbers are turned
 
 with `| None` where None may stand there too. Who takes numbers and is no function of the table
-(optimizers, modules, initialisers) calls `plain`.
+(optimizers, modules, initialisers) calls `python_number`.
 """
 
 from __future__ import annotations
@@ -80,7 +80,7 @@ def _whole(x: Any) -> Any:
         return NotImplemented
 
 
-def plain(x: Any) -> Any:
+def python_number(x: Any) -> Any:
     """A number as Python's; whatever else is handed back as it is."""
     if type(x) in _REAL:
         return x

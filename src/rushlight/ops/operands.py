@@ -90,8 +90,8 @@ def attach_operator(
     swapped: bool = True,
 ) -> None:  # fmt: skip
     """Make `fn` the operator `__name__`, the other way round `__rname__`, and `inplace`
-    `__iname__`. They turn operands away that PyTorch turns away, so that Python's TypeError
-    appears."""
+    `__iname__`. For operands that PyTorch refuses they return NotImplemented, so that Python raises
+    its TypeError."""
 
     def attach(title: str, function: Callable[..., Any], reflected: bool) -> None:
         def method(self: Any, other: Any) -> Any:

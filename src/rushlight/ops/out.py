@@ -8,7 +8,7 @@ from typing import Any
 from rushlight import dtypes
 from rushlight.arrays import vocabulary as v
 from rushlight.arrays.batched import Batched
-from rushlight.arrays.host import check_same_device, device_of
+from rushlight.arrays.host import check_same_device, device_of, put_off_as
 from rushlight.core.graph import TensorBase, wrap
 from rushlight.core.record import recording
 from rushlight.core.saved.packed import before_write
@@ -81,7 +81,7 @@ def put_result(out: Any, result: Any, exact: bool) -> Any:
             f"Expected out tensor to have dtype {c_name(raw)}, but got {c_name(want)} instead"
         )
     check_castable(raw, want)
-    return put(out, result._array)
+    return write_array(out, result._array)
 
 
 def check_castable(raw: Any, want: Any) -> None:
@@ -97,7 +97,7 @@ def check_castable(raw: Any, want: Any) -> None:
             )
 
 
-def put(out: Any, array: Any) -> Any:
+def write_array(out: Any, array: Any) -> Any:
     """Write a finished array into `out`, which is resized if its shape differs."""
     if stack.batches != 0:
         refuse_batches("result", (out, wrap(array)))
@@ -107,7 +107,7 @@ def put(out: Any, array: Any) -> Any:
         raise RuntimeError(OVERLAPS)
     before_write(out)
     if out._array.shape != array.shape:
-        out._array = v.empty_as(array, out._array.dtype)
+        out._array = put_off_as(v.empty_as(array, out._array.dtype), out._array)
     v.overwrite(out._array, array)
     out._storage.written()
     return out

@@ -8,15 +8,15 @@ Note [Overrides]
     function, once and for good, for code that looks first and calls the old code after. The
     functions remain the same objects, wherever they are kept.
 
-    Compiled operators and properties have no code to exchange. Subclasses get their own (`attach`);
-    while a `TorchFunctionMode` is active, Tensor gets them too.
+    Compiled operators and properties have no code to exchange. Subclasses get their own
+    (`attach_overrides`); while a `TorchFunctionMode` is active, Tensor gets them too.
 """
 
 from __future__ import annotations
 
 import inspect
 import threading
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from types import CodeType, FunctionType
 from typing import Any, Final
@@ -39,6 +39,8 @@ state: Final = State()
 _lock: Final = threading.RLock()
 _switched: Final[set[Any]] = set()  # functions with exchanged code
 _modes_active: Final = [0]  # in all threads
+# Called before code is exchanged: others who do it take back what is there for no reason now.
+before_switching: Final[list[Callable[[], None]]] = []
 
 
 def disabled_torch_function(
@@ -79,6 +81,8 @@ def dispatch(inner: Any, public: Any, args: tuple[Any, ...], kwargs: dict[str, A
     if not state.all_off:
         found = [] if state.subclasses_off else overloaded((*args, *kwargs.values()))
         if found or state.modes:
+            if public is functions["einsum"] and len(args) == 2 and type(args[1]) in (list, tuple):
+                args = (args[0], *args[1])  # who takes over sees the operands one by one
             return handle(public, found, args, kwargs)
     return inner(*args, **kwargs)
 
@@ -101,7 +105,7 @@ def handle(public: Any, found: list[Any], args: tuple[Any, ...], kwargs: dict[st
 
 
 def _nobody_answers(public: Any, types: tuple[type, ...]) -> str:
-    name = name_of(public)
+    name = public_name(public)
     if name.startswith("torch.nn."):
         said = f"no implementation found for {name!r} on types that implement __torch_function__"
         said += f": {list(types)}"
@@ -114,7 +118,7 @@ def _nobody_answers(public: Any, types: tuple[type, ...]) -> str:
     return said
 
 
-def name_of(fn: Any) -> str:
+def public_name(fn: Any) -> str:
     """What PyTorch calls a function, a method or a property's getter: `torch.add`."""
     for space, table in (("", functions), *namespaces.items(), ("Tensor", methods)):
         for name, found in table.items():
@@ -152,6 +156,8 @@ def switch_on() -> None:
         if _switched:
             return
         fill_rest()
+        for take_back in before_switching:
+            take_back()
         _exchange_all()
         after_filling.append(_exchange_all)
         looking_for_overrides[0] = True
@@ -264,7 +270,7 @@ _MEANS: Final = {
 }  # fmt: skip
 
 
-def attach(cls: Any) -> None:
+def attach_overrides(cls: Any) -> None:
     """Give a class operators and properties that look for overrides: Tensor, or a subclass."""
     tensor = factory.cls
     for base in tensor.__mro__[:0:-1]:
@@ -283,7 +289,7 @@ _OPERATORS: Final = frozenset(
 
 
 def detach_from(cls: Any) -> None:
-    """Take back what `attach` gave to Tensor."""
+    """Take back what `attach_overrides` gave to Tensor."""
     for name in _OPERATORS:
         if name in vars(cls):
             delattr(cls, name)
@@ -364,7 +370,7 @@ def push_mode(mode: Any) -> None:
     switch_on()
     with _lock:
         if _modes_active[0] == 0:
-            attach(factory.cls)
+            attach_overrides(factory.cls)
         _modes_active[0] += 1
     state.modes.append(mode)
 
@@ -405,7 +411,7 @@ def default_torch_function(cls: Any, func: Any, types: Any, args: Any, kwargs: A
         return NotImplemented
     with DisableTorchFunctionSubclass():
         found = func(*args, **(kwargs or {}))
-        return found if func in nowrap() else convert(found, cls)
+        return found if func in nowrap() else as_subclass_of(found, cls)
 
 
 def nowrap() -> set[Any]:
@@ -414,13 +420,13 @@ def nowrap() -> set[Any]:
     return {_plain(vars(cls)[name]).__get__ for name in ("_base", "grad", "_grad")}
 
 
-def convert(x: Any, cls: Any) -> Any:
+def as_subclass_of(x: Any, cls: Any) -> Any:
     """The tensors in a result as instances of `cls`."""
     if cls is factory.cls:
         return x
     if isinstance(x, factory.cls) and not isinstance(x, cls):
         return methods["as_subclass"](x, cls)
     if isinstance(x, (tuple, list)):
-        parts = [convert(y, cls) for y in x]
+        parts = [as_subclass_of(y, cls) for y in x]
         return type(x)(*parts) if hasattr(x, "_fields") else type(x)(parts)
     return x

@@ -29,7 +29,7 @@ from rushlight.core.record import apply
 from rushlight.core.views.views import apply_view
 from rushlight.ops.apply import run, run_inplace, run_out
 from rushlight.ops.checks import check_tensor, from_end
-from rushlight.ops.mistakes import BLAMED, blame
+from rushlight.ops.mistakes import BLAMED, better_error
 from rushlight.ops.numbers import has_negative_zero, numbers_of
 from rushlight.ops.numpy_names import with_our_names
 
@@ -170,7 +170,7 @@ def _wrap(
                 again = with_our_names(fn, kwargs)
                 if again is not None:
                     return call(*args, **({} if target is None else {"out": target}), **again)
-            if (better := blame(title, fn, args, kwargs, error)) is not None:
+            if (better := better_error(title, fn, args, kwargs, error)) is not None:
                 raise better from None
             raise
 
@@ -240,7 +240,7 @@ def _meet(title: str, a: Any, b: Any) -> Any:
 operators.foreign = _meet
 
 
-def place(fn: Any, module: str, name: str) -> None:
+def set_public_name(fn: Any, module: str, name: str) -> None:
     """Say where users find a function of the table: by that, pickles refer to it."""
     if fn.__module__.startswith("rushlight.ops."):
         fn.__module__ = module

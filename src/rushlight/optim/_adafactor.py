@@ -13,9 +13,9 @@ from rushlight.optim.rules import (
     add_to,
     check_lr,
     column,
-    count,
-    inside,
-    numbers,
+    compute_into,
+    count_steps,
+    option_values,
     scale,
     unscaled,
     update_whole,
@@ -101,7 +101,7 @@ def adafactor(
 ) -> None:  # fmt: skip
     """One step of Adafactor on lists of tensors; of matrices `variances` are None, of others
     `row_vars` and `col_vars`."""
-    rate, decay, most, falls = numbers(lr, weight_decay, d, beta2_decay)
+    rate, decay, most, falls = option_values(lr, weight_decay, d, beta2_decay)
 
     def rule(key: tuple[int, float], g: Any, p: Any, *kept: Any) -> tuple[Any, ...]:
         n, least = key
@@ -115,20 +115,20 @@ def adafactor(
         if len(kept) == 2:
             rows = add_to(kept[0], fresh * (_mean(squares, -1) - kept[0]))
             cols = add_to(kept[1], fresh * (_mean(squares, -2) - kept[1]))
-            spread = inside(multiply, squares, rows / maximum(_mean(rows, -2), least), cols)
+            spread = compute_into(multiply, squares, rows / maximum(_mean(rows, -2), least), cols)
             kept = (rows, cols)
         else:
             kept = (add_to(kept[0], fresh * (squares - kept[0])),)
             spread = 1.0 * kept[0]
-        root = inside(sqrt, spread, inside(maximum, spread, spread, least * least))
-        step = inside(divide, root, g, root)
+        root = compute_into(sqrt, spread, compute_into(maximum, spread, spread, least * least))
+        step = compute_into(divide, root, g, root)
         return add_to(p, scale(step, -size / maximum(_rms(step) / most, 1.0))), *kept
 
     grads = unscaled(grads, grad_scale, found_inf)
     if not grads:
         return
     for n, g, p, row, col, spread in zip(
-        count(state_steps), grads, params, row_vars, col_vars, variances
+        count_steps(state_steps), grads, params, row_vars, col_vars, variances
     ):
         least = dtypes.finfo(p.dtype).eps if eps1 is None else eps1
         kept = [[spread]] if row is None else [[row], [col]]

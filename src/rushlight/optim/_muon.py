@@ -8,7 +8,7 @@ from rushlight import dtypes
 from rushlight.arrays.vocabulary import cast, matmul, maximum, reduce_sum, sqrt, swap
 from rushlight.ops.registry import functions
 from rushlight.optim.optimizer import Optimizer
-from rushlight.optim.rules import add_to, check_lr, column, numbers, scale, update_whole
+from rushlight.optim.rules import add_to, check_lr, column, option_values, scale, update_whole
 
 __all__ = ["Muon"]
 __dir__ = __all__.copy
@@ -91,7 +91,7 @@ def muon(
     """One step of Muon on lists of matrices."""
     if foreach:
         raise RuntimeError("Foreach is not supported for Muon yet")
-    rate, decay, keep = numbers(lr, weight_decay, momentum)
+    rate, decay, keep = option_values(lr, weight_decay, momentum)
     _check_iteration(ns_coefficients, ns_steps)
 
     def rule(key: float, g: Any, p: Any, m: Any) -> tuple[Any, ...]:

@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import Any
 
 from rushlight.arrays.vocabulary import sqrt
-from rushlight.ops.registry import functions
 from rushlight.optim.optimizer import Optimizer
 from rushlight.optim.rules import (
+    FLAGS,
     add_to,
-    check_lr,
-    check_not_negative,
+    check,
     column,
-    count,
-    numbers,
+    count_steps,
+    descent_direction,
+    option_values,
     scale,
     update,
-    zero_step,
 )
 
 __all__ = ["Adadelta", "adadelta"]
@@ -39,30 +38,23 @@ class Adadelta(Optimizer):
     tensor([0.9684], requires_grad=True)
     """
 
-    _added: ClassVar[dict[str, Any]] = {
-        "foreach": None, "maximize": False, "differentiable": False, "capturable": False,
-    }  # fmt: skip
+    _zeros = ("square_avg", "acc_delta")
+    _added = FLAGS
 
     def __init__(
         self, params: Any, lr: Any = 1.0, rho: float = 0.9, eps: float = 1e-6,
         weight_decay: float = 0, foreach: bool | None = None, *, capturable: bool = False,
         maximize: bool = False, differentiable: bool = False,
     ) -> None:  # fmt: skip
-        check_lr(lr)
+        check(lr=lr)
         if not 0.0 <= rho <= 1.0:
             raise ValueError(f"Invalid rho value: {rho}")
-        check_not_negative("epsilon", eps)
-        check_not_negative("weight_decay", weight_decay)
+        check(eps=eps, weight_decay=weight_decay)
         defaults = {
             "lr": lr, "rho": rho, "eps": eps, "weight_decay": weight_decay, "maximize": maximize,
             "capturable": capturable, "foreach": foreach, "differentiable": differentiable,
         }  # fmt: skip
         super().__init__(params, defaults)
-
-    def _start(self, state: dict[str, Any], param: Any, group: dict[str, Any]) -> None:
-        state["step"] = zero_step()
-        state["square_avg"] = functions["zeros_like"](param)
-        state["acc_delta"] = functions["zeros_like"](param)
 
     def _step(self, group: dict[str, Any]) -> None:
         params, grads, states = self._gather(group)
@@ -80,16 +72,13 @@ def adadelta(
     weight_decay: float, maximize: bool,
 ) -> None:  # fmt: skip
     """One step of Adadelta on lists of tensors."""
-    rate, keep, small, decay = numbers(lr, rho, eps, weight_decay)
+    rate, keep, small, decay = option_values(lr, rho, eps, weight_decay)
 
     def rule(n: int, g: Any, p: Any, v: Any, u: Any) -> tuple[Any, ...]:
-        if maximize:
-            g = -g
-        if decay != 0:
-            g = g + decay * p
+        g = descent_direction(g, p, maximize, decay)
         v = add_to(scale(v, keep), (1 - keep) * (g * g))
         d = sqrt(u + small) / sqrt(v + small) * g
         p = add_to(p, -rate * d)
         return p, v, add_to(scale(u, keep), (1 - keep) * (d * d))
 
-    update(rule, count(state_steps), grads, params, square_avgs, acc_deltas)
+    update(rule, count_steps(state_steps), grads, params, square_avgs, acc_deltas)

@@ -9,11 +9,11 @@ from rushlight.ops.registry import functions
 from rushlight.optim.optimizer import Optimizer
 from rushlight.optim.rules import (
     add_to,
+    check,
     check_flags,
-    check_lr,
-    check_not_negative,
-    count,
-    numbers,
+    count_steps,
+    descent_direction,
+    option_values,
     unscaled,
     update,
     update_rows,
@@ -48,11 +48,10 @@ class Adagrad(Optimizer):
         initial_accumulator_value: float = 0, eps: float = 1e-10, foreach: bool | None = None, *,
         maximize: bool = False, differentiable: bool = False, fused: bool | None = None,
     ) -> None:  # fmt: skip
-        check_lr(lr)
-        check_not_negative("lr_decay", lr_decay)
-        check_not_negative("weight_decay", weight_decay)
-        check_not_negative("initial_accumulator_value", initial_accumulator_value)
-        check_not_negative("epsilon", eps)
+        check(
+            lr=lr, lr_decay=lr_decay, weight_decay=weight_decay,
+            initial_accumulator_value=initial_accumulator_value, eps=eps,
+        )  # fmt: skip
         defaults = {
             "lr": lr, "lr_decay": lr_decay, "eps": eps, "weight_decay": weight_decay,
             "initial_accumulator_value": initial_accumulator_value, "foreach": foreach,
@@ -94,13 +93,10 @@ def adagrad(
     maximize: bool,
 ) -> None:  # fmt: skip
     """One step of Adagrad on lists of tensors."""
-    rate, decay, slowing, small = numbers(lr, weight_decay, lr_decay, eps)
+    rate, decay, slowing, small = option_values(lr, weight_decay, lr_decay, eps)
 
     def rule(n: int, g: Any, p: Any, total: Any) -> tuple[Any, ...]:
-        if maximize:
-            g = -g
-        if decay != 0:
-            g = g + decay * p
+        g = descent_direction(g, p, maximize, decay)
         total = add_to(total, g * g)
         size = rate / (1 + (n - 1) * slowing)
         return add_to(p, -size * (g / (sqrt(total) + small))), total
@@ -108,7 +104,7 @@ def adagrad(
     grads = unscaled(grads, grad_scale, found_inf)
     if not grads:
         return
-    steps = count(state_steps)
+    steps = count_steps(state_steps)
     if any(g.is_sparse for g in grads):
         if decay != 0:
             raise RuntimeError("weight_decay option is not compatible with sparse gradients")

@@ -9,18 +9,17 @@ from rushlight.core.graph import TensorBase
 from rushlight.ops.registry import functions
 from rushlight.optim.optimizer import Optimizer
 from rushlight.optim.rules import (
+    FLAGS,
     add_to,
-    check_betas,
+    check,
     check_flags,
-    check_lr,
-    check_not_negative,
     column,
-    count,
-    numbers,
+    count_steps,
+    descent_direction,
+    option_values,
     scale,
     unscaled,
     update,
-    zero_step,
 )
 
 __all__ = ["Adam", "adam"]
@@ -54,10 +53,10 @@ class Adam(Optimizer):
     tensor([0.9000], requires_grad=True)
     """
 
+    _zeros = ("exp_avg", "exp_avg_sq")
     _sparse_cure = ", please consider SparseAdam instead"
     _added: ClassVar[dict[str, Any]] = {
-        "amsgrad": False, "maximize": False, "foreach": None, "capturable": False,
-        "differentiable": False, "fused": None, "decoupled_weight_decay": False,
+        "amsgrad": False, **FLAGS, "fused": None, "decoupled_weight_decay": False,
     }  # fmt: skip
 
     def __init__(
@@ -70,10 +69,9 @@ class Adam(Optimizer):
             raise ValueError(
                 "lr as a Tensor is not supported for capturable=False and foreach=True"
             )
-        check_lr(lr)
-        check_not_negative("epsilon", eps)
+        check(lr=lr, eps=eps)
         _check_betas(betas)
-        check_not_negative("weight_decay", weight_decay)
+        check(weight_decay=weight_decay)
         defaults = {
             "lr": lr, "betas": betas, "eps": eps, "weight_decay": weight_decay, "amsgrad": amsgrad,
             "maximize": maximize, "foreach": foreach, "capturable": capturable,
@@ -84,9 +82,7 @@ class Adam(Optimizer):
         check_flags(fused, foreach, differentiable)
 
     def _start(self, state: dict[str, Any], param: Any, group: dict[str, Any]) -> None:
-        state["step"] = zero_step()
-        state["exp_avg"] = functions["zeros_like"](param)
-        state["exp_avg_sq"] = functions["zeros_like"](param)
+        super()._start(state, param, group)
         if group["amsgrad"]:
             state["max_exp_avg_sq"] = functions["zeros_like"](param)
 
@@ -120,16 +116,12 @@ def adam(
     >>> w, n
     (tensor([0.9000]), tensor(1.))
     """
-    rate, decay, b1, b2, small = numbers(lr, weight_decay, beta1, beta2, eps)
+    rate, decay, b1, b2, small = option_values(lr, weight_decay, beta1, beta2, eps)
 
     def rule(n: int, g: Any, p: Any, m: Any, v: Any, *largest: Any) -> tuple[Any, ...]:
-        if maximize:
-            g = -g
-        if decay != 0:
-            if decoupled_weight_decay:
-                p = scale(p, 1 - rate * decay)
-            else:
-                g = g + decay * p
+        if decoupled_weight_decay and decay != 0:
+            p = scale(p, 1 - rate * decay)
+        g = descent_direction(g, p, maximize, 0 if decoupled_weight_decay else decay)
         m = add_to(m, (1 - b1) * (g - m))
         v = add_to(scale(v, b2), (1 - b2) * (g * g))
         high = maximum(largest[0], v) if largest else v
@@ -140,11 +132,11 @@ def adam(
     grads = unscaled(grads, grad_scale, found_inf)
     if grads:
         more = [max_exp_avg_sqs] if amsgrad else []
-        update(rule, count(state_steps), grads, params, exp_avgs, exp_avg_sqs, *more)
+        update(rule, count_steps(state_steps), grads, params, exp_avgs, exp_avg_sqs, *more)
 
 
 def _check_betas(betas: tuple[Any, Any]) -> None:
-    check_betas(betas)
+    check(betas=betas)
     if len({isinstance(beta, TensorBase) for beta in betas}) > 1:
         raise ValueError("betas must be either both floats or both Tensors")
     for i, beta in enumerate(betas):

@@ -2,22 +2,20 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import Any
 
 from rushlight.arrays.vocabulary import absolute, maximum
-from rushlight.ops.registry import functions
 from rushlight.optim.optimizer import Optimizer
 from rushlight.optim.rules import (
+    FLAGS,
     add_to,
-    check_betas,
-    check_lr,
-    check_not_negative,
+    check,
     column,
-    count,
-    numbers,
+    count_steps,
+    descent_direction,
+    option_values,
     scale,
     update,
-    zero_step,
 )
 
 __all__ = ["Adamax", "adamax"]
@@ -40,29 +38,20 @@ class Adamax(Optimizer):
     tensor([0.9000], requires_grad=True)
     """
 
-    _added: ClassVar[dict[str, Any]] = {
-        "foreach": None, "maximize": False, "differentiable": False, "capturable": False,
-    }  # fmt: skip
+    _zeros = ("exp_avg", "exp_inf")
+    _added = FLAGS
 
     def __init__(
         self, params: Any, lr: Any = 2e-3, betas: tuple[float, float] = (0.9, 0.999),
         eps: float = 1e-8, weight_decay: float = 0, foreach: bool | None = None, *,
         maximize: bool = False, differentiable: bool = False, capturable: bool = False,
     ) -> None:  # fmt: skip
-        check_lr(lr)
-        check_not_negative("epsilon", eps)
-        check_betas(betas)
-        check_not_negative("weight_decay", weight_decay)
+        check(lr=lr, eps=eps, betas=betas, weight_decay=weight_decay)
         defaults = {
             "lr": lr, "betas": betas, "eps": eps, "weight_decay": weight_decay, "foreach": foreach,
             "maximize": maximize, "differentiable": differentiable, "capturable": capturable,
         }  # fmt: skip
         super().__init__(params, defaults)
-
-    def _start(self, state: dict[str, Any], param: Any, group: dict[str, Any]) -> None:
-        state["step"] = zero_step()
-        state["exp_avg"] = functions["zeros_like"](param)
-        state["exp_inf"] = functions["zeros_like"](param)
 
     def _step(self, group: dict[str, Any]) -> None:
         params, grads, states = self._gather(group)
@@ -81,15 +70,12 @@ def adamax(
     eps: float, beta1: float, beta2: float, lr: float, weight_decay: float,
 ) -> None:  # fmt: skip
     """One step of Adamax on lists of tensors."""
-    rate, decay, b1, b2, small = numbers(lr, weight_decay, beta1, beta2, eps)
+    rate, decay, b1, b2, small = option_values(lr, weight_decay, beta1, beta2, eps)
 
     def rule(n: int, g: Any, p: Any, m: Any, u: Any) -> tuple[Any, ...]:
-        if maximize:
-            g = -g
-        if decay != 0:
-            g = g + decay * p
+        g = descent_direction(g, p, maximize, decay)
         m = add_to(m, (1 - b1) * (g - m))
         u = maximum(scale(u, b2), absolute(g) + small)
         return add_to(p, -rate / (1 - b1**n) * (m / u)), m, u
 
-    update(rule, count(state_steps), grads, params, exp_avgs, exp_infs)
+    update(rule, count_steps(state_steps), grads, params, exp_avgs, exp_infs)

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import Any
 
 from rushlight.ops.registry import functions
 from rushlight.optim.optimizer import Optimizer
 from rushlight.optim.rules import (
+    FLAGS,
     add_to,
-    check_lr,
-    check_not_negative,
+    check,
     column,
-    count,
-    numbers,
-    put,
+    count_steps,
+    descent_direction,
+    option_values,
+    put_scalar,
     scalar,
     scalar_dtype,
     scale,
@@ -44,17 +45,14 @@ class ASGD(Optimizer):
     """
 
     _scalars = ("step", "eta", "mu")
-    _added: ClassVar[dict[str, Any]] = {
-        "foreach": None, "maximize": False, "differentiable": False, "capturable": False,
-    }  # fmt: skip
+    _added = FLAGS
 
     def __init__(
         self, params: Any, lr: Any = 1e-2, lambd: float = 1e-4, alpha: float = 0.75,
         t0: float = 1e6, weight_decay: float = 0, foreach: bool | None = None,
         maximize: bool = False, differentiable: bool = False, capturable: bool = False,
     ) -> None:  # fmt: skip
-        check_lr(lr)
-        check_not_negative("weight_decay", weight_decay)
+        check(lr=lr, weight_decay=weight_decay)
         defaults = {
             "lr": lr, "lambd": lambd, "alpha": alpha, "t0": t0, "weight_decay": weight_decay,
             "foreach": foreach, "maximize": maximize, "differentiable": differentiable,
@@ -85,20 +83,17 @@ def asgd(
     lambd: float, lr: float, t0: float, alpha: float, weight_decay: float,
 ) -> None:  # fmt: skip
     """One step of ASGD on lists of tensors; `etas` and `mus` are the rates and weights of each."""
-    rate, falls, start, power, decay = numbers(lr, lambd, t0, alpha, weight_decay)
+    rate, falls, start, power, decay = option_values(lr, lambd, t0, alpha, weight_decay)
 
     def rule(key: tuple[float, float], g: Any, p: Any, mean: Any) -> tuple[Any, ...]:
         eta, mu = key
-        if maximize:
-            g = -g
-        if decay != 0:
-            g = g + decay * p
+        g = descent_direction(g, p, maximize, decay)
         p = add_to(scale(p, 1 - falls * eta), -eta * g)
         return p, p if mu == 1 else add_to(mean, mu * (p - mean))
 
     keys = [(eta._array.item(), mu._array.item()) for eta, mu in zip(etas, mus)]
     update(rule, keys, grads, params, axs)
     kind = scalar_dtype().numpy.type  # they are rounded to it, also where they are kept in another
-    for n, eta, mu in zip(count(state_steps), etas, mus):
-        put(eta, float(kind(float(rate / (1 + falls * rate * n) ** power))))
-        put(mu, float(kind(1 / max(1, n - start))))
+    for n, eta, mu in zip(count_steps(state_steps), etas, mus):
+        put_scalar(eta, float(kind(float(rate / (1 + falls * rate * n) ** power))))
+        put_scalar(mu, float(kind(1 / max(1, n - start))))

@@ -9,7 +9,7 @@ from rushlight.autograd.grad_mode import enable_grad, no_grad
 from rushlight.core.graph import TensorBase
 from rushlight.ops.registry import functions
 from rushlight.optim.optimizer import Optimizer
-from rushlight.optim.rules import check_lr, real
+from rushlight.optim.rules import as_real_pairs, check_lr
 
 __all__ = ["LBFGS"]
 __dir__ = __all__.copy
@@ -83,16 +83,16 @@ class LBFGS(Optimizer):
         parts = []
         for p in self._params:
             if p.grad is None:
-                parts.append(real(p.new_zeros(p.shape)).reshape(-1))
+                parts.append(as_real_pairs(p.new_zeros(p.shape)).reshape(-1))
             else:
                 grad = p.grad.to_dense() if p.grad.is_sparse else p.grad
-                parts.append(real(grad).reshape(-1))
+                parts.append(as_real_pairs(grad).reshape(-1))
         return functions["cat"](parts, 0)
 
     def _add_grad(self, step_size: Any, direction: Any) -> None:
         start = 0
         for p in self._params:
-            into = real(p)
+            into = as_real_pairs(p)
             stop = start + into.numel()
             into.add_(direction[start:stop].view_as(into), alpha=step_size)
             start = stop

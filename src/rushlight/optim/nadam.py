@@ -8,13 +8,13 @@ from rushlight.arrays.vocabulary import sqrt
 from rushlight.ops.registry import functions
 from rushlight.optim.optimizer import Optimizer
 from rushlight.optim.rules import (
+    FLAGS,
     add_to,
-    check_betas,
-    check_lr,
-    check_not_negative,
+    check,
     column,
-    count,
-    numbers,
+    count_steps,
+    descent_direction,
+    option_values,
     put_product,
     scalar,
     scale,
@@ -44,10 +44,7 @@ class NAdam(Optimizer):
     """
 
     _scalars = ("step", "mu_product")
-    _added: ClassVar[dict[str, Any]] = {
-        "maximize": False, "foreach": None, "capturable": False, "differentiable": False,
-        "decoupled_weight_decay": False,
-    }  # fmt: skip
+    _added: ClassVar[dict[str, Any]] = {**FLAGS, "decoupled_weight_decay": False}
 
     def __init__(
         self, params: Any, lr: Any = 2e-3, betas: tuple[float, float] = (0.9, 0.999),
@@ -55,11 +52,7 @@ class NAdam(Optimizer):
         decoupled_weight_decay: bool = False, *, foreach: bool | None = None,
         maximize: bool = False, capturable: bool = False, differentiable: bool = False,
     ) -> None:  # fmt: skip
-        check_lr(lr)
-        check_not_negative("epsilon", eps)
-        check_betas(betas)
-        check_not_negative("weight_decay", weight_decay)
-        check_not_negative("momentum_decay", momentum_decay)
+        check(lr=lr, eps=eps, betas=betas, weight_decay=weight_decay, momentum_decay=momentum_decay)
         defaults = {
             "lr": lr, "betas": betas, "eps": eps, "weight_decay": weight_decay,
             "momentum_decay": momentum_decay, "decoupled_weight_decay": decoupled_weight_decay,
@@ -94,20 +87,16 @@ def nadam(
     weight_decay: float, momentum_decay: float, eps: float,
 ) -> None:  # fmt: skip
     """One step of NAdam on lists of tensors."""
-    rate, decay, b1, b2, small = numbers(lr, weight_decay, beta1, beta2, eps)
+    rate, decay, b1, b2, small = option_values(lr, weight_decay, beta1, beta2, eps)
 
     def momentum(n: int) -> Any:
         return b1 * (1.0 - 0.5 * 0.96 ** (n * momentum_decay))
 
     def rule(key: tuple[int, float], g: Any, p: Any, m: Any, v: Any) -> tuple[Any, ...]:
         n, product = key  # the product of the momenta of all steps
-        if maximize:
-            g = -g
-        if decay != 0:
-            if decoupled_weight_decay:
-                p = scale(p, 1 - rate * decay)
-            else:
-                g = g + decay * p
+        if decoupled_weight_decay and decay != 0:
+            p = scale(p, 1 - rate * decay)
+        g = descent_direction(g, p, maximize, 0 if decoupled_weight_decay else decay)
         m = add_to(m, (1 - b1) * (g - m))
         v = add_to(scale(v, b2), (1 - b2) * (g * g))
         now, coming = momentum(n), momentum(n + 1)
@@ -117,6 +106,6 @@ def nadam(
         return add_to(p, (by_now * g + by_mean * m) / (sqrt(v) + small * root)), m, v
 
     keys = []
-    for n, product in zip(count(state_steps), mu_products):
+    for n, product in zip(count_steps(state_steps), mu_products):
         keys.append((n, put_product(product, float(momentum(n)))))
     update(rule, keys, grads, params, exp_avgs, exp_avg_sqs)

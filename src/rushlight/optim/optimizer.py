@@ -15,7 +15,8 @@ from rushlight.core.grad_mode import inference_enabled, within
 from rushlight.core.graph import TensorBase
 from rushlight.core.observer import observer
 from rushlight.errors import hide_insides, sentence
-from rushlight.optim.rules import scalar
+from rushlight.ops.registry import functions
+from rushlight.optim.rules import scalar, zero_step
 from rushlight.tensor_types import typename
 from rushlight.utils.hooks import RemovableHandle, add_hook
 
@@ -72,6 +73,8 @@ class Optimizer:
     _added: ClassVar[dict[str, Any]] = {}
     # what is kept of a parameter as a 0-d tensor, and was a number in older versions
     _scalars: ClassVar[tuple[str, ...]] = ("step",)
+    # what is kept of a parameter as a tensor like it, of zeros at first
+    _zeros: ClassVar[tuple[str, ...]] = ()
     _sparse_cure: ClassVar[str] = ""  # what to do about sparse gradients
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
@@ -284,7 +287,9 @@ class Optimizer:
 
     def _start(self, state: dict[str, Any], param: Any, group: dict[str, Any]) -> None:
         """Fill the state of a parameter before its first step."""
-        raise NotImplementedError
+        state["step"] = zero_step()
+        for name in self._zeros:
+            state[name] = functions["zeros_like"](param)
 
     def _gather(self, group: dict[str, Any]) -> tuple[list[Any], list[Any], list[dict[str, Any]]]:
         """The parameters of a group that have a gradient, these, and the parameters' states."""

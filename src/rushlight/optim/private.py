@@ -11,7 +11,7 @@ from typing import Any, TypeAlias
 from rushlight.core.grad_mode import inference_enabled, within
 from rushlight.core.graph import TensorBase
 from rushlight.optim.optimizer import _after_steps, _before_steps, required
-from rushlight.optim.rules import real, scalar_dtype
+from rushlight.optim.rules import as_real_pairs, scalar_dtype
 
 __all__ = [
     "Args", "DeviceDict", "DeviceDtypeDict", "GlobalOptimizerPostHook", "GlobalOptimizerPreHook",
@@ -83,9 +83,9 @@ def _view_as_real(params: list[Any], *state_and_grads: list[Any]) -> None:
     """Put pairs of real numbers in the place of complex tensors, in all lists."""
     for i, param in enumerate(params):
         if param.is_complex():
-            params[i] = real(param)
+            params[i] = as_real_pairs(param)
             for column in state_and_grads:
-                column[i] = real(column[i])
+                column[i] = as_real_pairs(column[i])
 
 
 def _default_to_fused_or_foreach(

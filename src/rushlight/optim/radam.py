@@ -5,19 +5,17 @@ from __future__ import annotations
 from typing import Any, ClassVar
 
 from rushlight.arrays.vocabulary import sqrt
-from rushlight.ops.registry import functions
 from rushlight.optim.optimizer import Optimizer
 from rushlight.optim.rules import (
+    FLAGS,
     add_to,
-    check_betas,
-    check_lr,
-    check_not_negative,
+    check,
     column,
-    count,
-    numbers,
+    count_steps,
+    descent_direction,
+    option_values,
     scale,
     update,
-    zero_step,
 )
 
 __all__ = ["RAdam", "radam"]
@@ -41,10 +39,8 @@ class RAdam(Optimizer):
     tensor([0.8000], requires_grad=True)
     """
 
-    _added: ClassVar[dict[str, Any]] = {
-        "foreach": None, "maximize": False, "differentiable": False,
-        "decoupled_weight_decay": False, "capturable": False,
-    }  # fmt: skip
+    _zeros = ("exp_avg", "exp_avg_sq")
+    _added: ClassVar[dict[str, Any]] = {**FLAGS, "decoupled_weight_decay": False}
 
     def __init__(
         self, params: Any, lr: Any = 1e-3, betas: tuple[float, float] = (0.9, 0.999),
@@ -52,21 +48,13 @@ class RAdam(Optimizer):
         foreach: bool | None = None, maximize: bool = False, capturable: bool = False,
         differentiable: bool = False,
     ) -> None:  # fmt: skip
-        check_lr(lr)
-        check_not_negative("epsilon", eps)
-        check_betas(betas)
-        check_not_negative("weight_decay", weight_decay)
+        check(lr=lr, eps=eps, betas=betas, weight_decay=weight_decay)
         defaults = {
             "lr": lr, "betas": betas, "eps": eps, "weight_decay": weight_decay,
             "maximize": maximize, "foreach": foreach, "capturable": capturable,
             "decoupled_weight_decay": decoupled_weight_decay, "differentiable": differentiable,
         }  # fmt: skip
         super().__init__(params, defaults)
-
-    def _start(self, state: dict[str, Any], param: Any, group: dict[str, Any]) -> None:
-        state["step"] = zero_step()
-        state["exp_avg"] = functions["zeros_like"](param)
-        state["exp_avg_sq"] = functions["zeros_like"](param)
 
     def _step(self, group: dict[str, Any]) -> None:
         params, grads, states = self._gather(group)
@@ -87,17 +75,13 @@ def radam(
     eps: float,
 ) -> None:  # fmt: skip
     """One step of RAdam on lists of tensors."""
-    rate, decay, b1, b2, small = numbers(lr, weight_decay, beta1, beta2, eps)
+    rate, decay, b1, b2, small = option_values(lr, weight_decay, beta1, beta2, eps)
     most = 2 / (1 - b2) - 1  # squares that the mean holds at last, as if all weighed the same
 
     def rule(n: int, g: Any, p: Any, m: Any, v: Any) -> tuple[Any, ...]:
-        if maximize:
-            g = -g
-        if decay != 0:
-            if decoupled_weight_decay:
-                p = scale(p, 1 - rate * decay)
-            else:
-                g = g + decay * p
+        if decoupled_weight_decay and decay != 0:
+            p = scale(p, 1 - rate * decay)
+        g = descent_direction(g, p, maximize, 0 if decoupled_weight_decay else decay)
         m = add_to(m, (1 - b1) * (g - m))
         v = add_to(scale(v, b2), (1 - b2) * (g * g))
         missing = 1 - b2**n
@@ -109,4 +93,4 @@ def radam(
         size = size * (trust * missing) ** 0.5
         return add_to(p, -size * (m / (sqrt(v) + small))), m, v
 
-    update(rule, count(state_steps), grads, params, exp_avgs, exp_avg_sqs)
+    update(rule, count_steps(state_steps), grads, params, exp_avgs, exp_avg_sqs)

@@ -8,15 +8,15 @@ from rushlight.arrays.vocabulary import sqrt
 from rushlight.ops.registry import functions
 from rushlight.optim.optimizer import Optimizer
 from rushlight.optim.rules import (
+    FLAGS,
     add_to,
-    check_lr,
-    check_not_negative,
+    check,
     column,
-    count,
-    numbers,
+    count_steps,
+    descent_direction,
+    option_values,
     scale,
     update,
-    zero_step,
 )
 
 __all__ = ["RMSprop", "rmsprop"]
@@ -38,10 +38,8 @@ class RMSprop(Optimizer):
     tensor([0.9000], requires_grad=True)
     """
 
-    _added: ClassVar[dict[str, Any]] = {
-        "momentum": 0, "centered": False, "capturable": False, "maximize": False, "foreach": None,
-        "differentiable": False,
-    }  # fmt: skip
+    _zeros = ("square_avg",)
+    _added: ClassVar[dict[str, Any]] = {"momentum": 0, "centered": False, **FLAGS}
 
     def __init__(
         self, params: Any, lr: Any = 1e-2, alpha: float = 0.99, eps: float = 1e-8,
@@ -49,11 +47,7 @@ class RMSprop(Optimizer):
         capturable: bool = False, foreach: bool | None = None, maximize: bool = False,
         differentiable: bool = False,
     ) -> None:  # fmt: skip
-        check_lr(lr)
-        check_not_negative("epsilon", eps)
-        check_not_negative("momentum", momentum)
-        check_not_negative("weight_decay", weight_decay)
-        check_not_negative("alpha", alpha)
+        check(lr=lr, eps=eps, momentum=momentum, weight_decay=weight_decay, alpha=alpha)
         defaults = {
             "lr": lr, "momentum": momentum, "alpha": alpha, "eps": eps, "centered": centered,
             "weight_decay": weight_decay, "capturable": capturable, "foreach": foreach,
@@ -62,8 +56,7 @@ class RMSprop(Optimizer):
         super().__init__(params, defaults)
 
     def _start(self, state: dict[str, Any], param: Any, group: dict[str, Any]) -> None:
-        state["step"] = zero_step()
-        state["square_avg"] = functions["zeros_like"](param)
+        super()._start(state, param, group)
         if group["momentum"] > 0:
             state["momentum_buffer"] = functions["zeros_like"](param)
         if group["centered"]:
@@ -89,13 +82,10 @@ def rmsprop(
     momentum: float, centered: bool,
 ) -> None:  # fmt: skip
     """One step of RMSprop on lists of tensors."""
-    rate, decay, a, small, momentum = numbers(lr, weight_decay, alpha, eps, momentum)
+    rate, decay, a, small, momentum = option_values(lr, weight_decay, alpha, eps, momentum)
 
     def rule(n: int, g: Any, p: Any, v: Any, *kept: Any) -> tuple[Any, ...]:
-        if maximize:
-            g = -g
-        if decay != 0:
-            g = g + decay * p
+        g = descent_direction(g, p, maximize, decay)
         v = add_to(scale(v, a), (1 - a) * (g * g))
         rest: tuple[Any, ...] = ()
         spread = v
@@ -112,4 +102,4 @@ def rmsprop(
     more = [momentum_buffer_list] if momentum > 0 else []
     if centered:
         more.append(grad_avgs)
-    update(rule, count(state_steps), grads, params, square_avgs, *more)
+    update(rule, count_steps(state_steps), grads, params, square_avgs, *more)

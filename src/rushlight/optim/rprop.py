@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import Any
 
 from rushlight.arrays.vocabulary import maximum, minimum, sign, where
 from rushlight.ops.registry import functions
 from rushlight.optim.optimizer import Optimizer
-from rushlight.optim.rules import add_to, check_lr, column, count, numbers, update, zero_step
+from rushlight.optim.rules import FLAGS, add_to, check, column, count_steps, option_values, update
 
 __all__ = ["Rprop", "rprop"]
 __dir__ = __all__.copy
@@ -31,16 +31,15 @@ class Rprop(Optimizer):
     tensor([0.7800], requires_grad=True)
     """
 
-    _added: ClassVar[dict[str, Any]] = {
-        "foreach": None, "maximize": False, "differentiable": False, "capturable": False,
-    }  # fmt: skip
+    _zeros = ("prev",)
+    _added = FLAGS
 
     def __init__(
         self, params: Any, lr: Any = 1e-2, etas: tuple[float, float] = (0.5, 1.2),
         step_sizes: tuple[float, float] = (1e-6, 50), *, capturable: bool = False,
         foreach: bool | None = None, maximize: bool = False, differentiable: bool = False,
     ) -> None:  # fmt: skip
-        check_lr(lr)
+        check(lr=lr)
         if not 0.0 < etas[0] < 1.0 < etas[1]:
             raise ValueError(f"Invalid eta values: {etas[0]}, {etas[1]}")
         defaults = {
@@ -50,8 +49,7 @@ class Rprop(Optimizer):
         super().__init__(params, defaults)
 
     def _start(self, state: dict[str, Any], param: Any, group: dict[str, Any]) -> None:
-        state["step"] = zero_step()
-        state["prev"] = functions["zeros_like"](param)
+        super()._start(state, param, group)
         lr = float(group["lr"])
         state["step_size"] = functions["full_like"](
             param.grad, complex(lr, lr) if param.is_complex() else lr
@@ -74,7 +72,7 @@ def rprop(
     step_size_min: float, step_size_max: float, etaminus: float, etaplus: float,
 ) -> None:  # fmt: skip
     """One step of Rprop on lists of tensors."""
-    least, most, shrink, grow = numbers(step_size_min, step_size_max, etaminus, etaplus)
+    least, most, shrink, grow = option_values(step_size_min, step_size_max, etaminus, etaplus)
 
     def rule(n: int, g: Any, p: Any, before: Any, size: Any) -> tuple[Any, ...]:
         if maximize:
@@ -86,4 +84,4 @@ def rprop(
         g = where(turned, 0.0 * g, g)  # after a turn: stay, and begin anew
         return add_to(p, -sign(g) * size), g, size
 
-    update(rule, count(state_steps), grads, params, prevs, step_sizes)
+    update(rule, count_steps(state_steps), grads, params, prevs, step_sizes)

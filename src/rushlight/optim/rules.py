@@ -2,8 +2,8 @@
 
 Note [Rules of optimisers]
     A rule is plain maths, element by element: (key, gradient, parameter, what is kept) to (new
-    parameter, new kept). The key holds what is the same for the whole parameter: its step's
-    number, and what else a rule reads. `add_to`, `scale` and `inside` change the parameter and what
+    parameter, new kept). The key holds what is the same for the whole parameter: its step's number,
+    and what else a rule reads. `add_to`, `scale` and `compute_into` change the parameter and what
     is kept in their own memory, which spares a pass over it; the gradient is nobody's to change.
     Usually a rule runs on raw arrays, which nothing records: on large ones block by block, so that
     what it computes on the way stays in the processor's cache, and on many small ones at once, side
@@ -21,21 +21,24 @@ from itertools import chain
 from typing import Any, Final, TypeAlias
 
 from rushlight import dtypes
-from rushlight.arrays.host import is_array
+from rushlight.arrays.host import is_array, put_off
 from rushlight.arrays.kernels import rule_kernel
-from rushlight.arrays.vocabulary import add, as_pairs, concat, multiply, overwrite
+from rushlight.arrays.vocabulary import add, as_complex, as_pairs, concat, multiply, overwrite
 from rushlight.core.fp_warnings import quietly
 from rushlight.core.grad_mode import grad_enabled
 from rushlight.core.graph import TensorBase
 from rushlight.core.saved.packed import before_write, saving_now
 from rushlight.core.views.inplace import turn
-from rushlight.ops.numbers import plain
+from rushlight.ops.numbers import python_number
 from rushlight.ops.registry import functions
 
 Rule: TypeAlias = Callable[..., tuple[Any, ...]]
 
 BLOCK: Final = 1 << 16  # elements: from there on NumPy reuses what it computed on the way
 SMALL: Final = 1 << 11  # elements: larger arrays are not worth laying side by side
+FLAGS: Final[dict[str, Any]] = {  # options that came late: older states lack them
+    "foreach": None, "maximize": False, "capturable": False, "differentiable": False,
+}  # fmt: skip
 
 
 def update(rule: Rule, keys: Sequence[Hashable], grads: Sequence[Any], *targets: Any) -> None:
@@ -45,8 +48,9 @@ def update(rule: Rule, keys: Sequence[Hashable], grads: Sequence[Any], *targets:
         return
     if grad_enabled():
         for key, grad, *into in zip(keys, grads, *targets):
-            into = [real(t) for t in into]
-            for t, y in zip(into, rule(key, real(grad), *into)):
+            into = [as_real_pairs(t) for t in into]
+            grad = functions["resolve_conj"](grad)
+            for t, y in zip(into, rule(key, as_real_pairs(grad), *into)):
                 t.copy_(y)
         return
     if saving_now() is not None:
@@ -65,7 +69,9 @@ def update_whole(rule: Rule, keys: Sequence[Any], grads: Sequence[Any], *targets
     for key, grad, *into in zip(keys, grads, *targets):
         for t in into:
             before_write(t)
-        quietly(_one, rule, key, into[0], [_raw(t) for t in (grad, *into)], False)
+        raws = [_raw(t) for t in (grad, *into)]
+        quietly(_one, rule, key, into[0], raws, False)
+        _put_back(_conjugates(into, raws))
         for t in into:
             t._storage.written()
 
@@ -92,7 +98,14 @@ def scale(x: Any, factor: Any) -> Any:
     return multiply(x, factor, out=x) if is_array(x) else x * factor
 
 
-def inside(word: Any, x: Any, *operands: Any) -> Any:
+def descent_direction(g: Any, p: Any, maximize: bool, decay: Any) -> Any:
+    """The gradient to step against, for a rule: negated to maximize, with weight decay added."""
+    if maximize:
+        g = -g
+    return g + decay * p if decay != 0 else g
+
+
+def compute_into(word: Any, x: Any, *operands: Any) -> Any:
     """word(*operands), for a rule: in the memory of `x` where that is a raw array."""
     return word(*operands, out=x) if is_array(x) else word(*operands)
 
@@ -101,11 +114,14 @@ def _on_arrays(rule: Rule, keys: Sequence[Hashable], grads: Sequence[Any], targe
     bundles: dict[tuple[Hashable, Any], list[list[Any]]] = {}
     kernels: dict[Hashable, Any] = {}
     several = len(grads) > 1 and turn(targets[0][0]) is None  # no other thread is to wait for
+    apart: list[tuple[Any, Any]] = []
     for key, grad, *into in zip(keys, grads, *targets):
         raws = [_raw(grad)]
         for t in into:
             raws.append(_raw(t))
         g = raws[0]
+        if grad._array.dtype.kind == "c":
+            apart += _conjugates(into, raws)
         if key not in kernels:
             kernels[key] = rule_kernel(rule, key, len(into))
         kernel = kernels[key]
@@ -122,6 +138,18 @@ def _on_arrays(rule: Rule, keys: Sequence[Hashable], grads: Sequence[Any], targe
             if total >= BLOCK or i == len(rows) - 1:
                 _side_by_side(rule, key, rows[start : i + 1])
                 start, total = i + 1, 0
+    _put_back(apart)
+
+
+def _conjugates(into: Sequence[Any], raws: list[Any]) -> list[tuple[Any, Any]]:
+    """Those that are conjugate views, with the pairs that the rule writes: copies, for no view of
+    their memory shows those."""
+    return [(t, raw) for t, raw in zip(into, raws[1:]) if put_off(t._array) & 1]
+
+
+def _put_back(apart: list[tuple[Any, Any]]) -> None:
+    for t, raw in apart:
+        overwrite(t._array, as_complex(raw))
 
 
 def _is_plain(raws: list[Any]) -> bool:
@@ -176,13 +204,13 @@ def _raw(t: Any) -> Any:
     return as_pairs(a) if a.dtype.kind == "c" else a
 
 
-def real(t: Any) -> Any:
+def as_real_pairs(t: Any) -> Any:
     """A complex tensor as pairs of real numbers, over the same memory."""
     return functions["view_as_real"](t) if t._array.dtype.kind == "c" else t
 
 
 # --- options and states ---------------------------------------------------------------------------
-def numbers(*options: Any) -> tuple[Any, ...]:
+def option_values(*options: Any) -> tuple[Any, ...]:
     """Options as numbers; while gradients are recorded tensors stay tensors, for their own."""
     recorded = grad_enabled()
     return tuple([x if type(x) is float else _number(x, recorded) for x in options])
@@ -191,10 +219,10 @@ def numbers(*options: Any) -> tuple[Any, ...]:
 def _number(x: Any, recorded: bool) -> Any:
     if isinstance(x, TensorBase):
         return x if recorded else x._array.item()
-    return plain(x)
+    return python_number(x)
 
 
-def put(kept: Any, value: float) -> float:
+def put_scalar(kept: Any, value: float) -> float:
     """Put a number into the 0-d tensor that is kept for a parameter: gives it as it is kept."""
     a = kept._array
     if is_array(a):
@@ -208,12 +236,12 @@ def put(kept: Any, value: float) -> float:
 def put_product(kept: Any, factor: float) -> float:
     """The same of the kept number times a factor, multiplied in the dtype it is kept in."""
     a = kept._array
-    return put(kept, (a * factor).item() if is_array(a) else a.item() * factor)
+    return put_scalar(kept, (a * factor).item() if is_array(a) else a.item() * factor)
 
 
-def count(steps: Iterable[Any]) -> list[int]:
+def count_steps(steps: Iterable[Any]) -> list[int]:
     """One step more for each parameter, kept as the 0-d tensors that PyTorch keeps."""
-    return [int(put(step, step._array.item() + 1.0)) for step in steps]
+    return [int(put_scalar(step, step._array.item() + 1.0)) for step in steps]
 
 
 def scalar_dtype() -> Any:
@@ -253,15 +281,18 @@ def check_lr(lr: Any, text: str = "Invalid learning rate: {}") -> None:
         raise ValueError(text.format(lr))
 
 
-def check_not_negative(what: str, value: Any) -> None:
-    if not value >= 0.0:
-        raise ValueError(f"Invalid {what} value: {value}")
-
-
-def check_betas(betas: Sequence[Any]) -> None:
-    for i, beta in enumerate(betas):
-        if not 0.0 <= beta < 1.0:
-            raise ValueError(f"Invalid beta parameter at index {i}: {beta}")
+def check(**options: Any) -> None:
+    """Refuse options that are out of range, in the order given. Most must not be negative."""
+    for name, value in options.items():
+        if name == "lr":
+            check_lr(value)
+        elif name == "betas":
+            for i, beta in enumerate(value):
+                if not 0.0 <= beta < 1.0:
+                    raise ValueError(f"Invalid beta parameter at index {i}: {beta}")
+        elif not value >= 0.0:
+            shown = "epsilon" if name == "eps" else name
+            raise ValueError(f"Invalid {shown} value: {value}")
 
 
 def check_flags(fused: bool | None, foreach: bool | None, differentiable: bool) -> None:

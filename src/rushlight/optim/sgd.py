@@ -8,10 +8,10 @@ from rushlight.ops.registry import functions
 from rushlight.optim.optimizer import Optimizer
 from rushlight.optim.rules import (
     add_to,
+    check,
     check_flags,
-    check_lr,
-    check_not_negative,
-    numbers,
+    descent_direction,
+    option_values,
     scale,
     unscaled,
     update,
@@ -59,9 +59,7 @@ class SGD(Optimizer):
         weight_decay: Any = 0, nesterov: bool = False, *, maximize: bool = False,
         foreach: bool | None = None, differentiable: bool = False, fused: bool | None = None,
     ) -> None:  # fmt: skip
-        check_lr(lr)
-        check_not_negative("momentum", momentum)
-        check_not_negative("weight_decay", weight_decay)
+        check(lr=lr, momentum=momentum, weight_decay=weight_decay)
         if nesterov and (momentum <= 0 or dampening != 0):
             raise ValueError("Nesterov momentum requires a momentum and zero dampening")
         defaults = {
@@ -101,13 +99,10 @@ def sgd(
     >>> w
     tensor([0.8000])
     """
-    rate, decay, momentum, damp = numbers(lr, weight_decay, momentum, 1 - dampening)
+    rate, decay, momentum, damp = option_values(lr, weight_decay, momentum, 1 - dampening)
 
     def rule(first: bool, g: Any, p: Any, *kept: Any) -> tuple[Any, ...]:
-        if maximize:
-            g = -g
-        if decay != 0:
-            g = g + decay * p
+        g = descent_direction(g, p, maximize, decay)
         if momentum == 0:
             return (add_to(p, -rate * g),)
         v = g if first else add_to(scale(kept[0], momentum), g if damp == 1 else damp * g)

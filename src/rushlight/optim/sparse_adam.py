@@ -7,13 +7,7 @@ from typing import Any
 from rushlight.arrays.vocabulary import sqrt
 from rushlight.ops.registry import functions
 from rushlight.optim.optimizer import Optimizer
-from rushlight.optim.rules import (
-    check_betas,
-    check_lr,
-    column,
-    numbers,
-    update_rows,
-)
+from rushlight.optim.rules import check, column, option_values, update_rows
 
 __all__ = ["SparseAdam"]
 __dir__ = __all__.copy
@@ -39,10 +33,10 @@ class SparseAdam(Optimizer):
         self, params: Any, lr: Any = 1e-3, betas: tuple[float, float] = (0.9, 0.999),
         eps: float = 1e-8, maximize: bool = False,
     ) -> None:  # fmt: skip
-        check_lr(lr)
+        check(lr=lr)
         if not eps > 0.0:
             raise ValueError(f"Invalid epsilon value: {eps}")
-        check_betas(betas)
+        check(betas=betas)
         super().__init__(params, {"lr": lr, "betas": betas, "eps": eps, "maximize": maximize})
         sparse = [
             i
@@ -82,7 +76,7 @@ def sparse_adam(
     state_steps: list[int], *, eps: float, beta1: float, beta2: float, lr: float, maximize: bool,
 ) -> None:  # fmt: skip
     """One step of SparseAdam on lists of tensors; `state_steps` count this step already."""
-    rate, b1, b2, small = numbers(lr, beta1, beta2, eps)
+    rate, b1, b2, small = option_values(lr, beta1, beta2, eps)
 
     def rule(n: int, g: Any, p: Any, m: Any, v: Any) -> tuple[Any, ...]:
         if maximize:

@@ -53,6 +53,11 @@ def kineto_available() -> bool:
     return False
 
 
+def _default_schedule_fn(_: int) -> ProfilerAction:
+    """The schedule of those who give none: record always."""
+    return ProfilerAction.RECORD
+
+
 def schedule(
     *, wait: int, warmup: int, active: int, repeat: int = 0, skip_first: int = 0,
     skip_first_wait: int = 0,

@@ -12,7 +12,7 @@ import numpy as np
 
 from rushlight.random.draw import exponential_, normal_
 from rushlight.random.exact import Raw, dense_like
-from rushlight.random.generator import Generator, default_generator
+from rushlight.random.generator import SIGNED, Generator, default_generator
 from rushlight.random.names import FLOATS, INTEGERS, dtype_name, not_implemented, scalar_type
 
 if TYPE_CHECKING:
@@ -23,6 +23,7 @@ Ints: TypeAlias = "npt.NDArray[np.int64]"
 LONG = 214748364  # from here on PyTorch draws 64-bit words, and shuffles from the inside out
 SHORT = 200  # up to here a Python loop beats NumPy's overhead
 SORTED = 8192  # up to here a sort beats repeated scattering
+BLOCK = 1 << 14  # steps of a shuffle at a time
 
 
 # -- permutations ------------------------------------------------------------------------------
@@ -74,7 +75,7 @@ def _targets(n: int, gen: Generator) -> Ints:
     if n > 1:
         words = gen.take32(n - 1)
         np.remainder(words, np.arange(n, 1, -1, dtype=words.dtype), words)
-        targets[:-1] += words.astype(np.int64)
+        np.add(targets[:-1], words.view(SIGNED[words.itemsize]), targets[:-1])
     return targets
 
 
@@ -86,46 +87,66 @@ def _swap(targets: list[int]) -> Ints:
 
 
 def _swap_all(targets: Ints) -> Ints:
-    """`_swap` without a loop.
+    """`_swap` without a loop over steps: a block of them at a time, which keeps what it works on in
+    the processor's cache, and the memory that it takes small.
 
-    Before step i, place x >= i holds what the last step j < i with targets[j] == x put there, and
-    that is what place j held before step j. Followed back so, place i leads to its root, a place
-    that no step had touched and that held its own number. Step i fetches what place targets[i]
-    holds: the root of the last step before it with the same target, or targets[i] itself.
+    Before step i of a block, place x >= i holds what the last step j < i with targets[j] == x put
+    there, and that is what place j held before step j. Followed back so, place i leads to its root,
+    a place that no step of the block had touched. Step i fetches what place targets[i] holds: the
+    root of the last step before it with the same target, or targets[i] itself.
     """
-    steps = np.arange(len(targets))
-    moves = np.flatnonzero(targets != steps)
-    root = steps.copy()
-    root[targets.take(moves)] = moves  # of several, the last stays
-    while True:
+    order = np.arange(len(targets))
+    table = np.empty(len(targets) if len(targets) > SORTED else 0, np.int64)
+    for start in range(0, len(targets), BLOCK):
+        block = targets[start : start + BLOCK]
+        root = _roots(block, start)
+        source = block.copy()
+        for step, before in _same_target(block, table):
+            source[step] = root.take(before)
+        if len(source) == len(order):  # one block: the places still hold their own numbers
+            return source
+        fetched = order.take(source)
+        order[block] = order.take(root)  # of several with one target, the last stays
+        order[start : start + len(block)] = fetched
+    return order
+
+
+def _roots(block: Ints, start: int) -> Ints:
+    """The root of each place of a block that begins at place `start`."""
+    places, root = block - start, np.arange(len(block))
+    moves = np.flatnonzero((places < len(block)) & (places != root))
+    root[places.take(moves)] = moves  # of several, the last stays
+    while moves.size:
         further = root.take(root)
         further = further.take(further)
         if (further == root).all():
             break
         root = further
-    order = targets.copy()
-    for step, before in _same_target(targets, steps):
-        order[step] = root.take(before)
-    return order
+    root += start
+    return root
 
 
-def _same_target(targets: Ints, steps: Ints) -> Iterator[tuple[Ints, Ints]]:
-    """Steps, each with the last step before it that has the same target (if there is one)."""
-    if len(steps) <= SORTED:
-        pairs = np.sort(((targets << 16) | steps).astype(np.uint32))
+def _same_target(block: Ints, table: Ints) -> Iterator[tuple[Ints, Ints]]:
+    """Steps, each with the last step before it that has the same target (if there is one).
+
+    Steps count from the beginning of the block. `table` has a place for every target, if there are
+    more than SORTED of them; what is in it does not matter.
+    """
+    steps = np.arange(len(block))
+    if not len(table):
+        pairs = np.sort(((block << 16) | steps).astype(np.uint32))
         step = (pairs & 0xFFFF).astype(np.int64)
         target = pairs >> 16
         second = np.flatnonzero(target[1:] == target[:-1])
         yield step.take(second + 1), step.take(second)
         return
-    last = np.empty_like(steps)
-    last[targets] = steps
-    rest = np.flatnonzero(last.take(targets) != steps)
+    table[block] = steps
+    rest = np.flatnonzero(table.take(block) != steps)
     while rest.size:  # peel off, for every target, its last step
-        target = targets.take(rest)
-        step = last.take(target)
-        last[target] = rest
-        before = last.take(target)
+        target = block.take(rest)
+        step = table.take(target)
+        table[target] = rest
+        before = table.take(target)
         yield step, before
         rest = rest.take(np.flatnonzero(before != rest))
 
@@ -237,7 +258,10 @@ def normal(mean: float | Raw, std: float | Raw, gen: Generator | None = None) ->
             raise RuntimeError("normal expects standard deviation to be non-complex")
         if std.size and not (std >= 0).all():
             raise RuntimeError("normal expects all elements of std >= 0.0")
-        out = np.empty(np.broadcast_shapes(np.shape(mean), std.shape), leading.dtype)
+        shape = std.shape
+        if leading.shape != shape:
+            shape = np.broadcast_shapes(np.shape(mean), shape)
+        out = np.empty(shape, leading.dtype)
         normal_(out, 0.0, 1.0, gen)
         np.multiply(out, std, out, casting="same_kind")
     else:

@@ -238,6 +238,8 @@ def _bernoulli_array(a: Raw, p: Raw, gen: Generator) -> None:
 
 def _expand(p: Raw, shape: tuple[int, ...]) -> Raw:
     """`p` broadcast to `shape`, or PyTorch's complaint."""
+    if p.shape == shape:
+        return p
     kind = scalar_type(p.dtype)
     kind = "CPUBFloat16Type" if kind == "BFloat16" else f"torch.{kind}Tensor"
     check_expandable(kind, p.shape, shape)

@@ -35,12 +35,16 @@ if TYPE_CHECKING:
 CHUNK = 1024  # blocks worked on at a time, so that the temporaries stay in the processor's cache
 
 TWO_PI = 2 * math.pi
-U53 = (1 << 53) - 1
+U21 = (1 << 21) - 1  # what a word of U53 takes from the upper of two
 SCALE53 = 2.0**-53
 
 
 def fill_normal(a: Raw, mean: float, std: float, gen: Generator) -> None:
     """Fill `a` (a real floating dtype) with normals."""
+    if a.size < 16 and mean == 0.0 and std == 1.0 and a.itemsize > 2 and a.flags.c_contiguous:
+        # programs draw a single number again and again: what follows, without an array
+        a.reshape(-1)[:] = [v + 0.0 for v in _few(a.size, gen)]  # the sum turns -0 into +0
+        return
     with np.errstate(over="ignore", invalid="ignore"):
         if a.size < 16 or not a.flags.c_contiguous:
             store(a, one_by_one(a.size, mean, std, gen))
@@ -52,26 +56,36 @@ def fill_normal(a: Raw, mean: float, std: float, gen: Generator) -> None:
 
 def one_by_one(n: int, mean: float, std: float, gen: Generator) -> F64:
     """n normals by the polar form of Box and Muller, the odd one left in the generator."""
+    if n <= 20:
+        return fma64(np.array(_few(n, gen)), std, mean)
     drawn: list[float] = []
-    if n and gen.normal is not None:
+    if gen.normal is not None:
         drawn.append(gen.normal)
         gen.normal = None
     pairs = (n - len(drawn) + 1) // 2
-    if pairs > 10:
-        normals = np.concatenate((drawn, _pairs(gen.unit53(2 * pairs))))
-    else:
-        log1p, cos, sin, root = math.log1p, math.cos, math.sin, math.sqrt
-        words = gen.take64(2 * pairs).tolist()
-        for i in range(0, len(words), 2):
-            angle = TWO_PI * ((words[i] & U53) * SCALE53)
-            radius = root(-2.0 * log1p(-((words[i + 1] & U53) * SCALE53)))
-            drawn.append(radius * cos(angle))
-            drawn.append(radius * sin(angle))
-        normals = np.array(drawn)
+    normals = np.concatenate((drawn, _pairs(gen.unit53(2 * pairs))))
     if len(normals) > n:
         gen.normal = float(normals[n])
         normals = normals[:n]
     return fma64(normals, std, mean)
+
+
+def _few(n: int, gen: Generator) -> list[float]:
+    """`one_by_one` of mean 0 and deviation 1, where a loop beats NumPy's overhead."""
+    drawn: list[float] = []
+    if n and gen.normal is not None:
+        drawn.append(gen.normal)
+        gen.normal = None
+    log1p, cos, sin, root = math.log1p, math.cos, math.sin, math.sqrt
+    words = gen.take32((n - len(drawn) + 1) // 2 * 4).tolist()
+    for i in range(0, len(words), 4):
+        angle = TWO_PI * (((words[i] & U21) << 32 | words[i + 1]) * SCALE53)
+        radius = root(-2.0 * log1p(-((words[i + 2] & U21) << 32 | words[i + 3]) * SCALE53))
+        drawn.append(radius * cos(angle))
+        drawn.append(radius * sin(angle))
+    if len(drawn) > n:
+        gen.normal = drawn.pop()
+    return drawn
 
 
 def _pairs(unit: F64) -> F64:

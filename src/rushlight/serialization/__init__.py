@@ -39,6 +39,10 @@ from rushlight.serialization.save_load import load as load
 from rushlight.serialization.save_load import save as save
 from rushlight.serialization.storages import StorageType as StorageType
 
+DEFAULT_PROTOCOL = 2  # of pickles
+MAP_LOCATION: _typing.TypeAlias = _typing.Any  # a function, a device, a dict of both, or None
+FILE_LIKE: _typing.TypeAlias = _typing.Any  # a name, or something that reads and writes
+
 
 class SourceChangeWarning(Warning):
     """The source of a class is not what it was when an object of it was saved."""

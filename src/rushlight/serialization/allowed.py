@@ -23,7 +23,7 @@ from typing import Any, Final
 from rushlight import dtypes
 from rushlight.serialization import old, rebuild
 from rushlight.serialization.names import theirs
-from rushlight.serialization.safe import Reader, key_of
+from rushlight.serialization.safe import Reader, hashable_key
 from rushlight.storage import UntypedStorage
 from rushlight.storage_types import storage_types
 from rushlight.tensor import Tensor
@@ -51,7 +51,7 @@ def _from_items(make: Callable[..., Any]) -> Callable[..., Any]:
         if type(items) not in (list, tuple, dict):
             raise pickle.UnpicklingError(f"{make.__name__} is not as `save` writes it")
         for item in items:
-            key_of(item)
+            hashable_key(item)
         return make(items)
 
     return made
@@ -62,7 +62,7 @@ def _ordered(items: Any = ()) -> Any:
         raise pickle.UnpicklingError("OrderedDict is not as `save` writes it")
     made: OrderedDict[Any, Any] = OrderedDict()
     for key, value in items.items() if type(items) is dict else items:
-        made[key_of(key)] = value
+        made[hashable_key(key)] = value
     return made
 
 

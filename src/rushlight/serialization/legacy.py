@@ -37,7 +37,7 @@ Unpickle = Callable[[bytes, int, Callable[[Any], Any]], tuple[Any, int]]
 
 
 # --- pickles --------------------------------------------------------------------------------------
-def write(
+def write_legacy(
     data: bytes, memories: list[tuple[str, Any, int]], file: IO[bytes], protocol: int
 ) -> None:
     """Write a pickle and the memories it refers to."""

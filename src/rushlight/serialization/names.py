@@ -24,6 +24,10 @@ _HOMES: Final = {
     "rushlight.tensor": "torch",
     "rushlight.storage_types": "torch",
     "rushlight.random.generator": "torch._C",
+    **{
+        f"rushlight.distributions.transforms.{part}": "torch.distributions.transforms"
+        for part in ("combined", "elementwise", "events", "transform")
+    },
     _REBUILD: "torch._utils",
 }
 _SINGLE: Final = {

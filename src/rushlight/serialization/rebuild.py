@@ -9,28 +9,22 @@ it is told, and either makes what it is named after or raises
 
 from __future__ import annotations
 
-import pickle
+from pickle import UnpicklingError
 from typing import Any
 
 from rushlight import dtypes
 from rushlight.arrays import making
-from rushlight.arrays import vocabulary as v
-from rushlight.arrays.host import meta_array
-from rushlight.ops.registry import functions
+from rushlight.arrays.host import meta_array, with_put_off
 from rushlight.serialization.archive import corrupt
 from rushlight.storage import TypedStorage, among
 from rushlight.tensor import Tensor
 from rushlight.tensor_memory import _CORE, _rebuilt
 
 
-def _bad(what: str) -> pickle.UnpicklingError:
-    return pickle.UnpicklingError(what)
-
-
 def _rebuild_tensor(storage: Any, storage_offset: Any, size: Any, stride: Any) -> Any:
     """A tensor over a storage, of its dtype."""
     if not isinstance(storage, TypedStorage):
-        raise _bad("a tensor in this file has no storage")
+        raise UnpicklingError("a tensor in this file has no storage")
     return _made(storage, storage_offset, size, stride, storage.dtype)
 
 
@@ -66,7 +60,7 @@ def _rebuild_tensor_v2(
     backward_hooks: Any, metadata: Any = None,
 ) -> Any:  # fmt: skip
     t = _rebuild_tensor(storage, storage_offset, size, stride)
-    return _asking(_resolved(t, metadata, storage), requires_grad)
+    return _asking(_deferring(t, metadata), requires_grad)
 
 
 def _rebuild_tensor_v3(
@@ -75,28 +69,19 @@ def _rebuild_tensor_v3(
 ) -> Any:  # fmt: skip
     """Of a dtype that the storage need not have: those that came later have no storages."""
     if not isinstance(storage, TypedStorage) or not isinstance(dtype, dtypes.dtype):
-        raise _bad("a tensor in this file has no storage, or no dtype")
+        raise UnpicklingError("a tensor in this file has no storage, or no dtype")
     t = _made(storage, storage_offset, size, stride, dtype)
-    return _asking(_resolved(t, metadata, storage), requires_grad)
+    return _asking(_deferring(t, metadata), requires_grad)
 
 
-def _resolved(t: Any, metadata: Any, storage: Any) -> Any:
-    """PyTorch saves a conjugate as what it is the conjugate of; here, numbers are what they are."""
+def _deferring(t: Any, metadata: Any) -> Any:
+    """A conjugate is saved as what it is the conjugate of: note that on what was loaded."""
     if metadata is None:
         return t
     if type(metadata) is not dict:
-        raise _bad("the metadata of a tensor is no dictionary")
-    if storage._unread is None:
-        return _changed(t, metadata)
-    made = functions["clone"](t)  # its numbers are not there yet
-    storage._unread.append(lambda: v.overwrite(made._array, _changed(t, metadata)._array))
-    return made
-
-
-def _changed(t: Any, metadata: dict[Any, Any]) -> Any:
-    for name, function in (("conj", "conj_physical"), ("neg", "neg")):
-        if metadata.get(name) is True:
-            t = functions[function](t)
+        raise UnpicklingError("the metadata of a tensor is no dictionary")
+    conj = metadata.get("conj") is True and t._array.dtype.kind in "cW"
+    t._array = with_put_off(t._array, conj + 2 * (metadata.get("neg") is True))
     return t
 
 
@@ -104,7 +89,7 @@ def _rebuild_parameter(data: Any, requires_grad: Any, backward_hooks: Any) -> An
     from rushlight.nn.parameter import Parameter
 
     if not isinstance(data, Tensor):
-        raise _bad("a parameter in this file is made of no tensor")
+        raise UnpicklingError("a parameter in this file is made of no tensor")
     asks = bool(requires_grad) and data._array.dtype.kind in "fcVW"
     return Parameter(data, asks)
 
@@ -122,7 +107,7 @@ def _with_attributes(t: Any, state: Any) -> Any:
         if part is None:
             continue
         if type(part) is not dict:
-            raise _bad("the attributes of a tensor are no dictionary")
+            raise UnpicklingError("the attributes of a tensor are no dictionary")
         for key, value in part.items():
             if type(key) is str and key not in _CORE and not hasattr(Tensor, key):
                 vars(t)[key] = value
@@ -132,13 +117,13 @@ def _with_attributes(t: Any, state: Any) -> Any:
 def _rebuild_from_type_v2(func: Any, new_type: Any, args: Any, state: Any) -> Any:
     """A tensor of a class of the user's, or one with attributes."""
     if not any(func is fn for fn in (_rebuild_tensor_v2, _rebuild_tensor_v3, _rebuild_parameter)):
-        raise _bad(f"{func!r} makes no tensor")
+        raise UnpicklingError(f"{func!r} makes no tensor")
     if type(args) is not tuple or not isinstance(new_type, type):
-        raise _bad("a tensor in this file is not as `save` writes it")
+        raise UnpicklingError("a tensor in this file is not as `save` writes it")
     t = func(*args)
     if new_type is not type(t):
         if not issubclass(new_type, Tensor):
-            raise _bad(f"{new_type!r} is no class of tensors")
+            raise UnpicklingError(f"{new_type!r} is no class of tensors")
         asks = t.requires_grad
         t = t.detach().as_subclass(new_type)
         t._requires_grad = asks
@@ -156,7 +141,7 @@ def _sets_state(cls: type) -> bool:
 def _rebuild_sparse_tensor(layout: Any, data: Any) -> Any:
     """A sparse tensor of its indices and values."""
     if type(data) is not tuple or not isinstance(layout, dtypes.layout):
-        raise _bad("a sparse tensor in this file has no parts")
+        raise UnpicklingError("a sparse tensor in this file has no parts")
     from rushlight.ops.sparse.making import remade  # few files have one
 
     return remade(layout, data)
@@ -165,7 +150,7 @@ def _rebuild_sparse_tensor(layout: Any, data: Any) -> Any:
 def _rebuild_meta_tensor_no_storage(dtype: Any, size: Any, stride: Any, requires_grad: Any) -> Any:
     """A tensor of the device `meta`, which has no numbers."""
     if not isinstance(dtype, dtypes.dtype):
-        raise _bad("a tensor in this file has no dtype")
+        raise UnpicklingError("a tensor in this file has no dtype")
     _check_place(size, stride, 0)
     steps = [s * dtype.itemsize for s in stride]
     return _asking(_rebuilt(Tensor, meta_array(tuple(size), dtype.numpy, steps)), requires_grad)
@@ -175,5 +160,5 @@ def _get_layout(name: Any) -> Any:
     """A layout by its name. PyTorch has it in `torch.serialization`."""
     found = getattr(dtypes, str(name).removeprefix("torch."), None)
     if not isinstance(found, dtypes.layout):
-        raise _bad(f"there is no layout {name!r}")
+        raise UnpicklingError(f"there is no layout {name!r}")
     return found

@@ -19,14 +19,11 @@ import pickle
 import struct
 from collections import OrderedDict
 from collections.abc import Callable
+from pickle import UnpicklingError
 from typing import Any, Final
 
 _LARGEST_KEY: Final = 1000  # see Note [Keys]
 _DIGITS: Final = 4000
-
-
-def _bad(what: str) -> pickle.UnpicklingError:
-    return pickle.UnpicklingError(what)
 
 
 class Reader:
@@ -56,21 +53,21 @@ class Reader:
                 return self.pop()
             rule = _RULES.get(code)
             if rule is None:
-                raise _bad(f"Unsupported operand {code[0]}")
+                raise UnpicklingError(f"Unsupported operand {code[0]}")
             rule(self)
 
     # --- its bytes ------------------------------------------------------------------------------
     def take(self, n: int) -> bytes:
         at = self.at
         if n < 0 or n > len(self.data) - at:
-            raise _bad("pickle data was truncated")
+            raise UnpicklingError("pickle data was truncated")
         self.at = at + n
         return self.data[at : at + n]
 
     def line(self) -> str:
         end = self.data.find(b"\n", self.at)
         if end < 0:
-            raise _bad("pickle data was truncated")
+            raise UnpicklingError("pickle data was truncated")
         found = self.data[self.at : end]
         self.at = end + 1
         return found.decode("utf-8")
@@ -84,24 +81,24 @@ class Reader:
 
     def pop(self) -> Any:
         if not self.stack:
-            raise _bad("unexpected end of the stack")
+            raise UnpicklingError("unexpected end of the stack")
         return self.stack.pop()
 
     def top(self) -> Any:
         if not self.stack:
-            raise _bad("unexpected end of the stack")
+            raise UnpicklingError("unexpected end of the stack")
         return self.stack[-1]
 
     def since_mark(self) -> list[Any]:
         if not self.below:
-            raise _bad("could not find MARK")
+            raise UnpicklingError("could not find MARK")
         found = self.stack
         self.stack = self.below.pop()
         return found
 
     def remembered(self, key: int) -> Any:
         if key not in self.memo:
-            raise _bad(f"Memo value not found at index {key}")
+            raise UnpicklingError(f"Memo value not found at index {key}")
         return self.memo[key]
 
     # --- what it may do -------------------------------------------------------------------------
@@ -114,24 +111,28 @@ class Reader:
 
     def call(self, fn: Any, args: Any) -> Any:
         if not self.may(fn, self.calls) and not self.may(fn, self.allowed):
-            raise _bad(f"Trying to call reduce for unrecognized function {type(fn).__name__}")
+            raise UnpicklingError(
+                f"Trying to call reduce for unrecognized function {type(fn).__name__}"
+            )
         if type(args) is not tuple:
-            raise _bad("the arguments of a call are no tuple")
+            raise UnpicklingError("the arguments of a call are no tuple")
         return fn(*args)
 
     def new(self, cls: Any, args: Any, options: dict[str, Any]) -> Any:
         if not self.may(cls, self.allowed) or not isinstance(cls, type):
-            raise _bad(f"Trying to create new object for unallowed class {type(cls).__name__}")
+            raise UnpicklingError(
+                f"Trying to create new object for unallowed class {type(cls).__name__}"
+            )
         return cls.__new__(cls, *args, **options)
 
     def put(self, there: Any, items: list[Any]) -> None:
         """Enter keys and values, one after the other, in a dictionary."""
         if not isinstance(there, dict) and not self.is_users(there):
-            raise _bad(f"Can only SETITEMS for dict, but got {type(there).__name__}")
+            raise UnpicklingError(f"Can only SETITEMS for dict, but got {type(there).__name__}")
         if len(items) % 2:
-            raise _bad("odd number of items for SETITEMS")
+            raise UnpicklingError("odd number of items for SETITEMS")
         for at in range(0, len(items), 2):
-            there[key_of(items[at])] = items[at + 1]
+            there[hashable_key(items[at])] = items[at + 1]
 
     def extend(self, there: Any, items: list[Any]) -> None:
         if type(there) is list:
@@ -140,7 +141,7 @@ class Reader:
             for x in items:
                 there.append(x)
         else:
-            raise _bad(f"Can only APPENDS to lists, but got {type(there).__name__}")
+            raise UnpicklingError(f"Can only APPENDS to lists, but got {type(there).__name__}")
 
     def build(self, x: Any, state: Any) -> None:
         """Set the attributes of what was made."""
@@ -148,7 +149,7 @@ class Reader:
             fill(vars(x), state)
             return
         if not self.is_users(x):
-            raise _bad(
+            raise UnpicklingError(
                 "Can only build OrderedDict or types allowlisted via "
                 f"`add_safe_globals`, but got {type(x).__name__}"
             )
@@ -166,11 +167,11 @@ class Reader:
 
 def fill(attributes: dict[str, Any], state: Any) -> None:
     if type(state) is not dict or not all(type(key) is str for key in state):
-        raise _bad("the attributes of an object are no dictionary of names")
+        raise UnpicklingError("the attributes of an object are no dictionary of names")
     attributes.update(state)
 
 
-def key_of(x: Any) -> Any:
+def hashable_key(x: Any) -> Any:
     """A key or member of a set, if it is one that can be hashed. See Note [Keys]."""
     if not isinstance(x, tuple):
         return x
@@ -180,7 +181,7 @@ def key_of(x: Any) -> Any:
         part = parts.pop()
         seen += len(part)
         if seen > _LARGEST_KEY:
-            raise _bad("a tuple is too large to be a key")
+            raise UnpicklingError("a tuple is too large to be a key")
         parts.extend(inner for inner in part if isinstance(inner, tuple))
         seen += sum(1 for inner in part if isinstance(inner, tuple))
     return x
@@ -188,7 +189,7 @@ def key_of(x: Any) -> Any:
 
 def integer(text: str) -> int:
     if len(text) > _DIGITS:
-        raise _bad("a number has too many digits")
+        raise UnpicklingError("a number has too many digits")
     return int(text)
 
 
@@ -267,7 +268,7 @@ def _string(r: Reader, raw: bytes) -> None:
 @_rule(pickle.PROTO)
 def _proto(r: Reader) -> None:
     if r.take(1)[0] > 5:
-        raise _bad("the pickle is of a protocol that is not known")
+        raise UnpicklingError("the pickle is of a protocol that is not known")
 
 
 @_rule(pickle.FRAME)
@@ -392,7 +393,7 @@ def _dict(r: Reader) -> None:
 @_rule(pickle.FROZENSET)
 def _frozenset(r: Reader) -> None:
     items = r.since_mark()
-    r.push(frozenset(key_of(x) for x in items))
+    r.push(frozenset(hashable_key(x) for x in items))
 
 
 @_rule(pickle.APPEND)
@@ -423,8 +424,8 @@ def _setitems(r: Reader) -> None:
 def _additems(r: Reader) -> None:
     items = r.since_mark()
     if type(r.top()) is not set:
-        raise _bad("Can only ADDITEMS to sets")
-    r.top().update(key_of(x) for x in items)
+        raise UnpicklingError("Can only ADDITEMS to sets")
+    r.top().update(hashable_key(x) for x in items)
 
 
 # --- calls
@@ -438,7 +439,7 @@ def _global(r: Reader) -> None:
 def _stack_global(r: Reader) -> None:
     name, module = r.pop(), r.pop()
     if type(name) is not str or type(module) is not str:
-        raise _bad("STACK_GLOBAL requires str")
+        raise UnpicklingError("STACK_GLOBAL requires str")
     r.push(r.find(f"{module}.{name}"))
 
 

@@ -72,9 +72,9 @@ def save(
 
     def write(file: IO[bytes], folder: str) -> None:
         if older:
-            legacy.write(data, memories, file, pickle_protocol)
+            legacy.write_legacy(data, memories, file, pickle_protocol)
         else:
-            zipped.write(data, memories, file, folder, not _disable_byteorder_record)
+            zipped.write_archive(data, memories, file, folder, not _disable_byteorder_record)
 
     if named:
         with replacing(os.fspath(f)) as file:

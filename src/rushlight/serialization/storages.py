@@ -15,7 +15,7 @@ from typing import Any
 from rushlight import dtypes
 from rushlight.arrays import making
 from rushlight.arrays import vocabulary as v
-from rushlight.arrays.host import ByteBounds, is_array, to_host
+from rushlight.arrays.host import ByteBounds, in_memory, is_array, put_off, to_host
 from rushlight.core.graph import TensorBase
 from rushlight.serialization import rebuild
 from rushlight.serialization.locations import location_tag
@@ -139,10 +139,11 @@ class Saving:
             facts = (t.dtype, tuple(t.shape), tuple(t.stride()), bool(t.requires_grad))
             return rebuild._rebuild_meta_tensor_no_storage, facts
         if t.layout is not dtypes.strided:
-            from rushlight.ops.sparse.making import parts_of
+            from rushlight.ops.sparse.making import sparse_parts
 
-            return rebuild._rebuild_sparse_tensor, parts_of(t)
-        root, array, offset = _memory_of(t._array)
+            return rebuild._rebuild_sparse_tensor, sparse_parts(t)
+        bits = put_off(t._array)
+        root, array, offset = _memory_of(in_memory(t._array))
         dtype = dtypes.of(array.dtype)
         size = array.dtype.itemsize
         # a second dtype over the same memory, and those that came later, stand beside the storage
@@ -154,9 +155,10 @@ class Saving:
             memory, offset // size, tuple(array.shape), strides, bool(t.requires_grad),
             OrderedDict(),
         )  # fmt: skip
+        put = ({name: True for bit, name in enumerate(("conj", "neg")) if bits >> bit & 1},)
         if said is dtype:
-            return rebuild._rebuild_tensor_v2, place
-        return rebuild._rebuild_tensor_v3, (*place, dtype)
+            return rebuild._rebuild_tensor_v2, place + put if bits else place
+        return rebuild._rebuild_tensor_v3, (*place, dtype, *put) if bits else (*place, dtype)
 
 
 def _is_parameter_class(cls: type) -> bool:

@@ -32,7 +32,7 @@ def folder_of(path: Any) -> str:
     return name.rpartition(".")[0] or name
 
 
-def write(
+def write_archive(
     data: bytes, memories: list[tuple[str, Any, int]], file: IO[bytes], folder: str, byteorder: bool
 ) -> None:
     """Write a pickle and the memories it refers to."""

@@ -15,7 +15,10 @@ else:
         "torch.utils",
         globals(),
         {
+            "_contextlib": "",
+            "_foreach_utils": "",
             "_mode_utils": "",
+            "_python_dispatch": "",
             "_pytree": "",
             "benchmark": "",
             "checkpoint": "",
@@ -23,5 +26,6 @@ else:
             "data": "",
             "dlpack": "",
             "model_zoo": "",
+            "weak": "",
         },
     )

@@ -16,7 +16,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Final, Self
 
-from rushlight.arrays.batched import deepest
+from rushlight.arrays.batched import deepest_level
 from rushlight.core.grad_mode import Mode, ModeBlock, _lock, current, inference_enabled, within
 from rushlight.core.observer import observer
 from rushlight.core.saved.packed import Saving
@@ -69,8 +69,12 @@ _layers: Final[set[Layer]] = set()
 def ask(op: Any, raws: tuple[Any, ...], *action: Any) -> Any:
     """`observer.profile`: the result of an op, from the innermost layer."""
     mode = current()
-    if mode is None or mode.around is None or (stack.batches != 0 and deepest(raws) is not None):
-        return plain(op, raws, action)
+    if (
+        mode is None
+        or mode.around is None
+        or (stack.batches != 0 and deepest_level(raws) is not None)
+    ):
+        return run_op(op, raws, action)
     return through(mode.around, op, raws, action)
 
 
@@ -78,7 +82,7 @@ def through(layer: Layer | None, op: Any, raws: tuple[Any, ...], action: tuple[A
     while layer is not None and not layer.alive:
         layer = layer.outer
     if layer is None:
-        return plain(op, raws, action)
+        return run_op(op, raws, action)
     outer = layer.outer
     mode = within(False, inference_enabled())
     mode.around = outer
@@ -86,7 +90,7 @@ def through(layer: Layer | None, op: Any, raws: tuple[Any, ...], action: tuple[A
         return layer.who.answer(op, raws, lambda: through(outer, op, raws, action))
 
 
-def plain(op: Any, raws: tuple[Any, ...], action: tuple[Any, ...]) -> Any:
+def run_op(op: Any, raws: tuple[Any, ...], action: tuple[Any, ...]) -> Any:
     """The op itself, or what is to be done in its place."""
     timed = observer.timed  # once: the profiler may end meanwhile
     return (run_plain if timed is None else timed)(op, raws, *action)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
-import io
 import platform
 
 from rushlight import __config__
@@ -20,11 +18,8 @@ def get_pretty_env_info() -> str:
     >>> "numpy" in get_pretty_env_info()
     True
     """
-    written = io.StringIO()
-    with contextlib.redirect_stdout(written):
-        __config__.show()
     return (
-        f"{written.getvalue()}"
+        f"{__config__.show()}\n"
         f"  system     {platform.platform()}\n"
         f"  processor  {platform.machine()}\n"
         f"  gpus       {cuda_count()}"

@@ -133,13 +133,13 @@ class BackwardHook:
         return tuple(seen), places
 
     def _at_outputs(self, grads: tuple[Any, ...]) -> Any:
-        grads = spread(self.outputs or [], grads, self.output_count)
+        grads = place_among_none(self.outputs or [], grads, self.output_count)
         changed = False
         for hook in self.pre_hooks:
             answer = hook(self.module, grads)
             if answer is None:
                 continue
-            grads = check_gradients(answer, grads, "pre hook", "grad_output")
+            grads = check_hook_gradients(answer, grads, "pre hook", "grad_output")
             changed = True
         self.grad_outputs = grads
         if self.inputs is None:
@@ -173,16 +173,16 @@ class BackwardHook:
         outputs = self.grad_outputs
         if outputs is None:  # the pass ended inside the module: the outputs' gradients are unknown
             return None
-        found = spread(self.inputs or [], grads, self.input_count)
+        found = place_among_none(self.inputs or [], grads, self.input_count)
         for hook in self.hooks:
             answer = hook(self.module, found, outputs)
             if answer is not None:
-                found = check_gradients(answer, found, "hook", "grad_input")
+                found = check_hook_gradients(answer, found, "hook", "grad_input")
         self.grad_outputs = None
         return tuple(found[i] for i in self.inputs or [])
 
 
-def spread(places: list[int], values: tuple[Any, ...], size: int) -> tuple[Any, ...]:
+def place_among_none(places: list[int], values: tuple[Any, ...], size: int) -> tuple[Any, ...]:
     """`values` at `places` of a tuple of `size`, None elsewhere."""
     found: list[Any] = [None] * size
     for i, value in zip(places, values):
@@ -190,7 +190,9 @@ def spread(places: list[int], values: tuple[Any, ...], size: int) -> tuple[Any, 
     return tuple(found)
 
 
-def check_gradients(answer: Any, grads: tuple[Any, ...], what: str, which: str) -> tuple[Any, ...]:
+def check_hook_gradients(
+    answer: Any, grads: tuple[Any, ...], what: str, which: str
+) -> tuple[Any, ...]:
     """The gradients that a hook gave in place of `grads`, if it gave as many."""
     if len(answer) != len(grads):
         raise RuntimeError(

@@ -97,3 +97,33 @@ def test_written_views_are_freed_without_the_collector() -> None:
             assert [r() for r in watched] == [None] * 5
     finally:
         gc.enable()
+
+
+@pytest.mark.parametrize("part", [1, -2, slice(1, 3), slice(-2, None), slice(2, 0), slice(0, 3, 2)])
+def test_a_part_of_plain_data_is_a_view_whose_op_is_made_when_asked_for(part: Any) -> None:
+    for data in (torch.arange(3.0), torch.zeros(3, 2), torch.zeros(2, 3, 2)[1], torch.ones(3, 0)):
+        seen = data[part]
+        assert not isinstance(seen._view._last, tuple)
+        along = data.detach().clone().requires_grad_()[part]  # op by op
+        assert seen._view.last == along._view.last
+        assert seen.shape == along.shape
+        seen += 1
+        assert torch.equal(data[part], seen)
+
+
+def test_a_row_of_plain_data_follows_a_later_history() -> None:
+    x = torch.zeros(3, 2)
+    row, rows, last = x[1], x[1:], x[0:][-1]
+    w = torch.ones(3, 2, requires_grad=True)
+    x += w * 2
+    assert [t.grad_fn.name() for t in (row, rows, last)] == ["AsStridedBackward0"] * 3
+    (row.sum() + 10 * rows.sum() + 100 * last.sum()).backward()
+    assert w.grad.tolist() == [[0, 0], [22, 22], [220, 220]]
+
+
+def test_rows_met_in_a_loop_may_not_be_written_once_they_have_a_history() -> None:
+    x = torch.zeros(2, 2)
+    first, _ = x
+    x += torch.ones(2, 2, requires_grad=True)
+    with pytest.raises(RuntimeError, match="the output of a function that returns multiple views"):
+        first += 1

@@ -26,7 +26,7 @@ def drawn(*shape: int, dtype: Any = DOUBLE, seed: int = 0) -> Any:
 
 
 def same(a: Any, b: Any, tol: float = 1e-10) -> None:
-    b = b.detach().numpy() if isinstance(b, torch.Tensor) else np.asarray(b)
+    b = b.detach().resolve_conj().numpy() if isinstance(b, torch.Tensor) else np.asarray(b)
     np.testing.assert_allclose(a.detach().numpy(), b, rtol=tol, atol=tol)
 
 

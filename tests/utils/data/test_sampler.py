@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import tracemalloc
+
 import pytest
 
 import rushlight
@@ -20,6 +22,20 @@ def test_every_case_is_stored() -> None:
 def test_gives_what_is_stored(name: str) -> None:
     got = as_stored(cases.run(rushlight, name))
     assert agree(STORED[name], got), got
+
+
+def test_an_order_of_many_samples_is_no_list_of_as_many_ints() -> None:
+    sampler = rushlight.utils.data.RandomSampler(range(300_000))
+    for _ in sampler:  # what is made once, and the first block
+        break
+    order = iter(sampler)
+    tracemalloc.start()
+    try:
+        next(order)
+        assert tracemalloc.get_traced_memory()[0] < 1.5 * 300_000 * 8
+    finally:
+        tracemalloc.stop()
+    assert len(set(order)) == 299_999
 
 
 if LIVE:

@@ -10,7 +10,7 @@ Note [All leaves or none]
     A pass that is interrupted gives no leaf its gradient, or all. So what can be interrupted comes
     first: copies, sums that are not made in place. Then all is put in place in one piece: by
     compiled code, or by one call into NumPy's and Python's own. Where the user's hooks look at the
-    leaves, they get their gradients one by one (`store`).
+    leaves, they get their gradients one by one (`accumulate_locked`).
 
 `AccumulateGrad` is the node of a leaf as users meet it. The engine itself goes to the leaf; the
 node runs when it is called by hand.
@@ -31,7 +31,7 @@ import numpy as np
 from rushlight.arrays import vocabulary as v
 from rushlight.arrays.host import is_sparse
 from rushlight.arrays.layouts import is_dense
-from rushlight.core.engine.hooks import LeafTable, RemovableHandle, register
+from rushlight.core.engine.hooks import LeafTable, RemovableHandle, add_to_hooks
 from rushlight.core.grad_mode import COMPILED, _lock, grad_enabled, state, within
 from rushlight.core.graph import TensorBase, extra_of, hooks_of, normal, requires_grad, wrap
 from rushlight.core.node_api import GraphNode, visible
@@ -57,7 +57,7 @@ class Deposit:
         self.value = value
 
 
-def store(leaf: TensorBase, g: Any, mine: bool, tensors: bool, record: bool) -> None:
+def accumulate_locked(leaf: TensorBase, g: Any, mine: bool, tensors: bool, record: bool) -> None:
     """Add a gradient to `.grad`; see `prepare`."""
     if other_threads() > 0:
         with leaves_lock:
@@ -81,7 +81,7 @@ def prepare(leaf: TensorBase, g: Any, mine: bool, tensors: bool, record: bool) -
     """
     if not leaf._requires_grad and not requires_grad(leaf):
         return None  # it did when the graph was made
-    if leaf._node is not None:  # it stopped asking, and was then written with what asks
+    if leaf._node is not None:  # requires_grad was switched off, then a recorded value written
         raise RuntimeError("leaf variable has been moved into the graph interior")
     if tensors:
         return prepare_tensor(leaf, g, record)
@@ -161,7 +161,7 @@ def _put(deposit: Deposit) -> None:
 
 
 def accumulate(leaf: TensorBase, g: TensorBase, record: bool) -> None:
-    """`store` of a gradient that is a tensor."""
+    """`accumulate_locked` of a gradient that is a tensor."""
     deposit = prepare_tensor(leaf, g, record)
     if deposit is not None:
         _put(deposit)
@@ -231,7 +231,7 @@ class AccumulateGradBase(GraphNode):
             if hooks.post is None:
                 hooks.post = LeafTable()
                 keep_node(self)
-        return register(hooks.post, fn)
+        return add_to_hooks(hooks.post, fn)
 
     def register_prehook(self, fn: Callable[..., Any]) -> RemovableHandle:
         hooks = hooks_of(self)
@@ -239,7 +239,7 @@ class AccumulateGradBase(GraphNode):
             if hooks.pre is None:
                 hooks.pre = LeafTable()
                 keep_node(self)
-        return register(hooks.pre, fn)
+        return add_to_hooks(hooks.pre, fn)
 
     def _sequence_nr(self) -> int:
         return _LAST

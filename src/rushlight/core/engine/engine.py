@@ -43,19 +43,19 @@ from typing import Any, Final, cast
 
 import numpy as np
 
-from rushlight.arrays.host import is_sparse
+from rushlight.arrays.host import is_sparse, settled
 from rushlight.arrays.vocabulary import add
 from rushlight.core.call_site import Where
 from rushlight.core.engine.accumulate_grad import (
     AccumulateGradBase,
     Deposit,
+    accumulate_locked,
     commit,
     leaves_lock,
     other_threads,
     prepare,
-    store,
 )
-from rushlight.core.engine.errors import blame, blame_leaf, describe_swapped, mismatch
+from rushlight.core.engine.errors import blame, blame_leaf, broadcast_error, describe_swapped
 from rushlight.core.engine.hooks import accumulate_hooked, after_rule, before_rule
 from rushlight.core.engine.observers import PassObserver, begins, leaf_hooks, observer_of_pass
 from rushlight.core.engine.traverse import dependencies, end_of, leaf_uses, paths_to
@@ -378,7 +378,7 @@ class GraphTask:
         state.busy = False
         if isinstance(error, RuntimeWarning) and node._op is not None and not node._has_packed:
             return quietly(backward_of, node, g, self.tensors)
-        said: Any = None if node._op is None else mismatch(error)
+        said: Any = None if node._op is None else broadcast_error(error)
         try:
             if said is not None:
                 self.blame(node, said)
@@ -630,7 +630,7 @@ class GraphTask:
 
     def store(self, leaf: TensorBase, g: Any, mine: bool) -> None:
         """Add a gradient to `.grad`; `mine`: nobody else holds it."""
-        store(leaf, g, mine, self.tensors, self.record)
+        accumulate_locked(leaf, g, mine, self.tensors, self.record)
 
     def stores_into(self, leaf: TensorBase) -> bool:
         """Whether the gradient of a leaf is added to its `.grad`."""
@@ -683,7 +683,7 @@ class GraphTask:
         """What the user's code gave, as gradients travel in this pass."""
         if t is None or self.tensors or not isinstance(t, TensorBase):
             return t
-        return t._array
+        return settled(t._array)
 
 
 def new_task(

@@ -33,7 +33,7 @@ def blame_leaf(task: GraphTask, leaf: TensorBase, error: BaseException) -> None:
             task.observer.failed(accumulate_of(leaf))
 
 
-def mismatch(error: BaseException) -> RuntimeError | None:
+def broadcast_error(error: BaseException) -> RuntimeError | None:
     """PyTorch's error for NumPy's about shapes that do not fit: a hook unpacked a wrong one."""
     shapes = re.findall(r"\(([\d,]*)\)", str(error)) if isinstance(error, ValueError) else []
     if len(shapes) < 2 or "could not be broadcast" not in str(error):

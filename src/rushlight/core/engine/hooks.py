@@ -87,7 +87,7 @@ class RemovableHandle:
         self.remove()
 
 
-def register(hooks: dict[int, Any], hook: Callable[..., Any]) -> RemovableHandle:
+def add_to_hooks(hooks: dict[int, Any], hook: Callable[..., Any]) -> RemovableHandle:
     """Add `hook` to the hooks of one kind, kept in the order of registration."""
     handle = RemovableHandle(hooks)
     hooks[handle.id] = hook
@@ -252,7 +252,7 @@ def check_results(given: tuple[Any, ...], result: Any, hook: Any) -> tuple[Any, 
         raise TypeError(f"expected tuple, but hook returned '{type(result).__name__}'")
     if len(result) != len(given):
         raise RuntimeError(
-            f"hook '{name_of(hook)}' has returned an incorrect number of values "
+            f"hook '{hook_name(hook)}' has returned an incorrect number of values "
             f"(got {len(result)}, but expected {len(given)})"
         )
     for i in range(len(given)):
@@ -270,13 +270,13 @@ def check_result(given: Any, result: Any, hook: Any) -> None:
     was, got = factory.cls.type(given), factory.cls.type(result)
     if was != got:
         raise RuntimeError(
-            f"hook '{name_of(hook)}' has changed the type of value (was {was} got {got})"
+            f"hook '{hook_name(hook)}' has changed the type of value (was {was} got {got})"
         )
     if result._array.shape != given._array.shape:
-        raise RuntimeError(f"hook '{name_of(hook)}' has changed the size of value")
+        raise RuntimeError(f"hook '{hook_name(hook)}' has changed the size of value")
 
 
-def name_of(hook: Any) -> str:
+def hook_name(hook: Any) -> str:
     """A hook's name, for errors."""
     name = getattr(hook, "__name__", None)
     return name if isinstance(name, str) else "<unknown>"

@@ -60,14 +60,7 @@ from rushlight.core.grad_mode import (
     state,
     within,
 )
-from rushlight.core.graph import (
-    DIFFERENTIABLE,
-    Op,
-    TensorBase,
-    normal,
-    requires_grad,
-    wrap,
-)
+from rushlight.core.graph import DIFFERENTIABLE, Op, TensorBase, normal, requires_grad, wrap
 from rushlight.core.record import apply, finish
 from rushlight.core.transforms.stack import Level, stack
 from rushlight.core.transforms.tangents import EVERYTHING, Tangent, levels_of, limit, tangent_of
@@ -516,7 +509,7 @@ def same_layout(a: Any, b: Any) -> bool:
     return True
 
 
-def zeros_like(y: Any, dtype: Any) -> Any:
+def zero_tangent(y: Any, dtype: Any) -> Any:
     """Zeros in the shape and order of strides of the raw array `y`."""
     out = v.empty_as(y, dtype)
     v.overwrite(out, v.constant(out, 0, dtype))
@@ -552,7 +545,7 @@ def missing_members(t: Any, y: Any, ts: list[Any]) -> Any:
 
 def fit_tangent(t: Any, y: Any, xs: tuple[Any, ...], ts: list[Any]) -> Any:
     """What `jvp` gave for the raw result `y`, as its tangent; see Note [Layout of tangents]."""
-    t = zeros_like(y, y.dtype) if t is None else normal(t)
+    t = zero_tangent(y, y.dtype) if t is None else normal(t)
     if t.dtype is not y.dtype and t.dtype != y.dtype and own_dtypes(xs, ts):
         t = v.cast(t, y.dtype)
     if stack.batches != 0:
@@ -569,7 +562,7 @@ def fit_tangent(t: Any, y: Any, xs: tuple[Any, ...], ts: list[Any]) -> Any:
 def fit_tangent_tensor(t: Any, y: Any, xs: tuple[Any, ...], ts: list[Any]) -> Any:
     """`fit_tangent` for tensors."""
     if t is None:
-        t = wrap(zeros_like(y, y.dtype))
+        t = wrap(zero_tangent(y, y.dtype))
     if t._array.dtype != y.dtype and own_dtypes(xs, ts):
         t = v.cast(t, y.dtype)
     if stack.batches != 0:

@@ -30,7 +30,7 @@ from rushlight.core.transforms.forward_ad import (
     seen_levels,
     tangent_in,
     whose,
-    zeros_like,
+    zero_tangent,
 )
 from rushlight.core.transforms.stack import stack
 from rushlight.core.transforms.tangents import Tangent
@@ -72,13 +72,13 @@ def inplace_tangent(
     recorded = False
     if not op.plan.differentiable:
         for _ in levels:
-            values.append(wrap(zeros_like(array, array.dtype)))
+            values.append(wrap(zero_tangent(array, array.dtype)))
     else:
         if y is None:
             y = normal(evaluate(op, *raws))
         if len(levels) == 1 and raw_is_enough(xs, ts, levels[0]):
             if stack.batches != 0:
-                ts = copy_if_saved(target, xs, ts)
+                ts = copy_overwritten_tangents(target, xs, ts)
             values.append(wrap(fit_tangent(on_arrays(op, ts, raws, y), y, xs, ts)))
         else:
             recorded = True
@@ -91,7 +91,7 @@ def inplace_tangent(
     return pending
 
 
-def copy_if_saved(target: TensorBase, xs: tuple[Any, ...], ts: list[Any]) -> list[Any]:
+def copy_overwritten_tangents(target: TensorBase, xs: tuple[Any, ...], ts: list[Any]) -> list[Any]:
     """Tangents for `jvp` on arrays: of the target's own, which is about to be overwritten, a copy
     if what is inside its batch is recorded, for a node there may keep it."""
     found: list[Any] = []
@@ -171,7 +171,7 @@ def with_room(target: TensorBase, level: DualLevel, value: Any) -> Any:
 def no_tangent_yet(array: Any, value: Any) -> Any:
     """Zeros for all of `array`, into a part of which the raw tangent `value` can be written."""
     if type(value) is np.ndarray:
-        return zeros_like(array, value.dtype)
+        return zero_tangent(array, value.dtype)
     return v.laid_out(v.full(value, array.shape, 0, value.dtype), order_of(array))
 
 

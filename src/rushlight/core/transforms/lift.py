@@ -29,7 +29,7 @@ def lift(xs: tuple[Any, ...]) -> tuple[Any, ...]:
     return tuple([seen_at(x, level) if isinstance(x, TensorBase) else x for x in xs])
 
 
-def lift_operands(target: TensorBase, others: tuple[Any, ...]) -> tuple[Any, ...]:
+def lift_to_target(target: TensorBase, others: tuple[Any, ...]) -> tuple[Any, ...]:
     """The other operands of a write, at the level of `target`, which none may be deeper than,
     unless all members share it."""
     found = lift((target, *others))
@@ -50,7 +50,7 @@ def lift_operands(target: TensorBase, others: tuple[Any, ...]) -> tuple[Any, ...
     if type(array) is Batched:
         for x in found[1:]:
             if isinstance(x, TensorBase):
-                follow(target, x._array)
+                lift_target(target, x._array)
     return found[1:]
 
 
@@ -71,7 +71,7 @@ def copy_if_saved(op: Any, target: TensorBase, others: tuple[Any, ...]) -> Tenso
     return wrap(Batched(v.copy(plain_inside(array.value)), array.level, array.has_batch_dim))
 
 
-def follow(target: TensorBase, source: Any) -> None:
+def lift_target(target: TensorBase, source: Any) -> None:
     """Put a tensor inside a batch that is about to be written, where one is inside what is
     written: so that it can have a history."""
     view = target._view
@@ -108,7 +108,7 @@ def raise_to_level(target: TensorBase, level: Any) -> None:
 
 
 def look_again(x: TensorBase, view: View) -> None:
-    """Let a view see what became of its base since; see `follow` and `raise_to_level`."""
+    """Let a view see what became of its base since; see `lift_target` and `raise_to_level`."""
     array: Any = x._array
     whole: Any = view.base._array
     while type(whole) is Batched:

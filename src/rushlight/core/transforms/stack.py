@@ -209,10 +209,10 @@ def shares_input(target: TensorBase, level: TransformLevel) -> bool:
     if level.forward is not None and has_tangent(target, level.forward):
         return False
     key = id(target._storage)
-    root = root_of(target)
+    root = view_base(target)
     around: TransformLevel | None = level
     while around is not None:
-        if key in around.given and root_of(around.given[key]) is root:
+        if key in around.given and view_base(around.given[key]) is root:
             return True
         if around is not level and key in around.leaves and around.leaves[key] is root:
             return True
@@ -220,7 +220,7 @@ def shares_input(target: TensorBase, level: TransformLevel) -> bool:
     return False
 
 
-def root_of(x: TensorBase) -> TensorBase:
+def view_base(x: TensorBase) -> TensorBase:
     """The tensor that a view looks into."""
     return x if x._view is None else x._view.base
 

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from typing import Any, Final, cast
 
+from rushlight.arrays.host import settled
 from rushlight.core.call_site import Where
 from rushlight.core.engine.engine import backward_of, free_saved
 from rushlight.core.graph import Node, Op, TensorBase, next_number
@@ -36,7 +37,10 @@ class CopySlicesBase(GraphNode):
         if g is None:
             return [None] * len(self._next_edges)
         fn = self.fn
-        part = list(backward_of(fn, replay_views(g, self.ops), tensors))
+        seen = replay_views(g, self.ops)
+        if not tensors:
+            seen = settled(seen)
+        part = list(backward_of(fn, seen, tensors))
         for i in range(len(part)):
             if part[i] is not None:
                 shape = None if fn._input_shapes is None else fn._input_shapes[i]

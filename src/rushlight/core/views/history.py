@@ -15,7 +15,7 @@ import weakref
 from typing import Any
 
 from rushlight.arrays.batched import Batched
-from rushlight.arrays.host import ByteBounds
+from rushlight.arrays.host import ByteBounds, put_off
 from rushlight.arrays.vocabulary import restrided, unstrided
 from rushlight.core.graph import (
     Node,
@@ -87,8 +87,9 @@ def nodes_along(ops: tuple[Op, ...], target: Any, nr: i64, x: Any) -> Node | Non
     """The node of a view: one for the whole chain of view ops on the raw `x`, output `nr` of
     `target`.
 
-    No strides lead from one dtype to another. If the chain does, PyTorch repeats the views: one
-    node up to the first change, and one a view from there on; none, if the base has no history.
+    No strides lead from one dtype to another, nor to conjugates. If the chain does, PyTorch repeats
+    the views: one node up to the first change, and one a view from there on; none, if the base has
+    no history.
     """
     base = x
     end: Any = target
@@ -97,7 +98,7 @@ def nodes_along(ops: tuple[Op, ...], target: Any, nr: i64, x: Any) -> Node | Non
     for at in range(len(ops)):
         op: Any = ops[at]
         y: Any = op.forward(x)
-        changes = y.dtype != x.dtype
+        changes = y.dtype != x.dtype or put_off(y) != put_off(x)
         if not changed and not changes:
             shapes.append(x.shape)
         else:
@@ -131,12 +132,12 @@ def view_ops_from_base(t: TensorBase, view: View) -> tuple[Op, ...]:
         for done in range(len(ops)):
             op: Any = ops[done]
             z: Any = op.forward(y)
-            if z.dtype != y.dtype:
+            if z.dtype != y.dtype or put_off(z) != put_off(y):
                 break  # strides lead this far
             y = z
         else:
             done = len(ops)
-    if y.dtype != x.dtype:
+    if y.dtype != x.dtype or put_off(y) != put_off(x):
         return ops
     size: int = x.dtype.itemsize
     inside = tuple([s // size for s in x.strides])

@@ -166,7 +166,7 @@ def lift_operands(target: TensorBase, others: tuple[Any, ...]) -> tuple[Any, ...
     """The other operands of a write: inside `vmap`, as `target`'s level sees them."""
     if stack.batches == 0:
         return others
-    return lift.lift_operands(target, others)
+    return lift.lift_to_target(target, others)
 
 
 def write(op: Any, target: TensorBase, *others: Any) -> Any:

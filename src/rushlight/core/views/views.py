@@ -9,12 +9,12 @@ Note [Layout of a rebuilt base]
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
 from rushlight.arrays.batched import join_batches
-from rushlight.arrays.host import is_sparse
+from rushlight.arrays.host import is_sparse, settled
 from rushlight.arrays.vocabulary import full, laid_out, overwrite
 from rushlight.core.grad_mode import current, state
 from rushlight.core.graph import (
@@ -36,6 +36,9 @@ from rushlight.core.views.history import edge_of_view, replay_views
 from rushlight.errors import alone
 from rushlight.native import i64
 
+_ndarray: Final = np.ndarray
+_slice: Final[Any] = slice
+
 
 def apply_view(op: Any, x: TensorBase) -> Any:
     """Apply a view op: the result shares `x`'s memory and version."""
@@ -53,6 +56,46 @@ def apply_view(op: Any, x: TensorBase) -> Any:
         _record(op, (t,), x, None)
     if stack.tangents != 0:
         push_view(op, x, t)
+    return t
+
+
+def part_of(x: TensorBase, part: Any, how: str) -> Any:
+    """The row at an int of a plain tensor that wants no gradient, or what a slice shows of its
+    rows: `apply_view`, for loops over data. None for all other tensors and for mistakes."""
+    raw = x._array
+    memory = x._storage
+    if (
+        type(raw) is not _ndarray
+        or state.active != 0
+        or stack.tangents != 0
+        or memory.inference
+        or requires_grad(x)
+    ):
+        return None
+    rank: int = raw.ndim
+    try:
+        if type(part) is int:
+            if part < 0:
+                part += len(raw)
+                if part < 0:
+                    return None
+            y = raw[part] if rank > 1 else raw[part, ...]
+        else:
+            start, stop, step = part.indices(len(raw))
+            if step < 0:
+                return None
+            part = _slice(start, stop if start < stop else start, step)
+            y = raw[part]
+    except (IndexError, TypeError, ValueError):
+        return None
+    t = wrap_as(y, memory)
+    old = x._view
+    if old is None:
+        t._view = View(x, part, how, memory.version, None, rank)
+    else:
+        if how == "" or old.how == "inference":
+            how = old.how
+        t._view = View(old.base, part, how, memory.version, old, rank)
     return t
 
 
@@ -141,7 +184,8 @@ class Put(Op):
 
     def vjp(self, node: Node, g: Any) -> tuple[Any, Any]:
         hole = put(g, self.ops, self.order, None) if node._needs_grad(0) else None
-        return hole, (replay_views(g, self.ops) if node._needs_grad(1) else None)
+        seen = replay_views(g, self.ops) if node._needs_grad(1) else None
+        return hole, (seen if isinstance(seen, TensorBase) else settled(seen))
 
     def jvp(self, ts: tuple[Any, ...], xs: tuple[Any, ...], y: Any) -> Any:
         t = zeros_like(xs[0]) if ts[0] is None else ts[0]

@@ -198,3 +198,6 @@ bias: whether there is that summand.
 """,
     BatchNorm1d, BatchNorm2d, BatchNorm3d,
 )  # fmt: skip
+
+
+_NormBase, _BatchNorm = Norm, BatchNorm  # PyTorch's names, which libraries ask `isinstance` for

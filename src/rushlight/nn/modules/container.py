@@ -12,7 +12,7 @@ from itertools import chain, islice
 from typing import Any, Self, cast, overload
 
 from rushlight.core.graph import TensorBase
-from rushlight.nn.modules.module import Module, _addindent, block, indent
+from rushlight.nn.modules.module import Module, _addindent, indent, module_block
 from rushlight.nn.parameter import Parameter
 from rushlight.tensor_types import typename
 
@@ -252,7 +252,7 @@ class ModuleList(Numbered):
                 lines.append(f"({first}): {indent(text)}")
             else:
                 lines.append(f"({first}-{last}): {last - first + 1} x {indent(text)}")
-        return block(self._get_name(), [], lines)
+        return module_block(self._get_name(), [], lines)
 
     def insert(self, index: int, module: Module) -> None:
         """Put a module before the one at `index`."""
@@ -272,7 +272,7 @@ class ModuleList(Numbered):
         return self
 
 
-def pairs(given: Any, name: str, kind: str) -> list[tuple[Any, Any]]:
+def key_value_pairs(given: Any, name: str, kind: str) -> list[tuple[Any, Any]]:
     """What `update` of a dictionary was given, as pairs."""
     if not isinstance(given, Iterable):
         raise TypeError(
@@ -351,7 +351,7 @@ class ModuleDict(Module):
 
     def update(self, modules: Any) -> None:
         """Add modules from a mapping or from pairs."""
-        for key, module in pairs(modules, "ModuleDict", "ModuleDict"):
+        for key, module in key_value_pairs(modules, "ModuleDict", "ModuleDict"):
             self[key] = module
 
 
@@ -553,7 +553,7 @@ class ParameterDict(Module):
 
     def update(self, parameters: Any) -> None:
         """Add values from a mapping or from pairs; those of a plain dictionary in sorted order."""
-        found = pairs(parameters, "ParametersDict", "ParameterDict")
+        found = key_value_pairs(parameters, "ParametersDict", "ParameterDict")
         plain = isinstance(parameters, Mapping) and not isinstance(parameters, OrderedDict)
         for key, value in sorted(found, key=lambda pair: pair[0]) if plain else found:
             self[key] = value

@@ -9,7 +9,7 @@ from rushlight.nn import functional as F
 from rushlight.nn import init
 from rushlight.nn.modules.linear import new_parameter
 from rushlight.nn.modules.module import Module
-from rushlight.nn.modules.utils import _reverse_repeat_tuple, explain, several
+from rushlight.nn.modules.utils import _reverse_repeat_tuple, explain, several, unusual
 
 __all__ = [
     "Conv1d", "Conv2d", "Conv3d", "ConvTranspose1d", "ConvTranspose2d", "ConvTranspose3d",
@@ -82,23 +82,13 @@ class _ConvNd(Module):
 
     def extra_repr(self) -> str:
         n = len(self.kernel_size)
-        text = (
+        return (
             f"{self.in_channels}, {self.out_channels}, kernel_size={self.kernel_size}, "
             f"stride={self.stride}"
+            + unusual(self, padding=(0,) * n, dilation=(1,) * n, output_padding=(0,) * n, groups=1)
+            + (", bias=False" if self.bias is None else "")
+            + unusual(self, padding_mode="zeros")
         )
-        if self.padding != (0,) * n:
-            text += f", padding={self.padding}"
-        if self.dilation != (1,) * n:
-            text += f", dilation={self.dilation}"
-        if self.output_padding != (0,) * n:
-            text += f", output_padding={self.output_padding}"
-        if self.groups != 1:
-            text += f", groups={self.groups}"
-        if self.bias is None:
-            text += ", bias=False"
-        if self.padding_mode != "zeros":
-            text += f", padding_mode={self.padding_mode}"
-        return text
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         state.setdefault("padding_mode", "zeros")  # older files lack it

@@ -75,3 +75,6 @@ class FeatureAlphaDropout(Dropping):
 
     def forward(self, input: Any) -> Any:
         return F.feature_alpha_dropout(input, self.p, self.training, self.inplace)
+
+
+_DropoutNd = Dropping  # PyTorch's name, which libraries ask `isinstance` for

@@ -87,3 +87,6 @@ class InstanceNorm3d(InstanceNorm):
     """
 
     _spatial = 3
+
+
+_InstanceNorm = InstanceNorm  # PyTorch's name, which libraries ask `isinstance` for

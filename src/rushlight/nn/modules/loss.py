@@ -496,3 +496,6 @@ class LinearCrossEntropyLoss(WeightedLoss):
             reduction=self.reduction, ignore_index=self.ignore_index,
             label_smoothing=self.label_smoothing, options=self.options,
         )  # fmt: skip
+
+
+_Loss, _WeightedLoss = Loss, WeightedLoss  # PyTorch's names, which libraries build on

@@ -576,7 +576,7 @@ class Module(Calling, Stateful):
         extra = self.extra_repr()
         lines = extra.split("\n") if extra else []
         children = [f"({name}): {indent(repr(module))}" for name, module in self._modules.items()]
-        return block(self._get_name(), lines, children)
+        return module_block(self._get_name(), lines, children)
 
     def __dir__(self) -> list[str]:
         names = [*dir(type(self)), *self.__dict__]
@@ -585,7 +585,7 @@ class Module(Calling, Stateful):
         return sorted(name for name in names if not name[0].isdigit())
 
 
-def block(name: str, extra: list[str], children: list[str]) -> str:
+def module_block(name: str, extra: list[str], children: list[str]) -> str:
     """A module's printed form: on one line where there are no modules below."""
     if len(extra) == 1 and not children:
         return f"{name}({extra[0]})"
@@ -611,6 +611,17 @@ def _refuse(value: Any, what: str, name: str, expected: str) -> NoReturn:
 
 def _wanted(args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, Any]:
     """The dtype and device that arguments of `Module.to` ask for; None where they say nothing."""
+    dtype, where = parse_to(args, kwargs)
+    if dtype is not None and not (dtype.is_floating_point or dtype.is_complex):
+        raise TypeError(
+            "nn.Module.to only accepts floating point or complex dtypes, but got desired "
+            f"dtype={dtype}"
+        )
+    return dtype, where
+
+
+def parse_to(args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, Any]:
+    """The dtype and device that arguments of a tensor's `to` ask for."""
     probe = functions["empty"](0)
     moved = probe.to(*args, **kwargs)  # the tensor's `to` reads and checks the arguments
     named = {**kwargs, **{str(i): arg for i, arg in enumerate(args)}}
@@ -623,9 +634,4 @@ def _wanted(args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, Any]:
             dtype = moved.dtype
         elif isinstance(value, Device | str | int) and not isinstance(value, bool):
             where = moved.device
-    if dtype is not None and not (dtype.is_floating_point or dtype.is_complex):
-        raise TypeError(
-            "nn.Module.to only accepts floating point or complex dtypes, but got desired "
-            f"dtype={dtype}"
-        )
     return dtype, where

@@ -15,7 +15,7 @@ from typing import Any, ClassVar, Self
 from rushlight.nn import init
 from rushlight.nn.modules.linear import new_parameter
 from rushlight.nn.modules.module import Module
-from rushlight.nn.modules.utils import explain
+from rushlight.nn.modules.utils import explain, unusual
 from rushlight.nn.utils.rnn import PackedSequence
 from rushlight.ops.registry import functions
 
@@ -260,20 +260,10 @@ class RNNBase(Module):
         return _permuted(hx, permutation)
 
     def extra_repr(self) -> str:
-        text = f"{self.input_size}, {self.hidden_size}"
-        if self.proj_size != 0:
-            text += f", proj_size={self.proj_size}"
-        if self.num_layers != 1:
-            text += f", num_layers={self.num_layers}"
-        if self.bias is not True:
-            text += f", bias={self.bias}"
-        if self.batch_first is not False:
-            text += f", batch_first={self.batch_first}"
-        if self.dropout != 0:
-            text += f", dropout={self.dropout}"
-        if self.bidirectional is not False:
-            text += f", bidirectional={self.bidirectional}"
-        return text
+        return f"{self.input_size}, {self.hidden_size}" + unusual(
+            self, proj_size=0, num_layers=1, bias=True, batch_first=False, dropout=0,
+            bidirectional=False,
+        )  # fmt: skip
 
     # --- calling --------------------------------------------------------------------------------
     _states: ClassVar[int] = 1  # 2 for an LSTM, which has h and c
@@ -465,9 +455,7 @@ class RNNCellBase(Module):
         self.reset_parameters()
 
     def extra_repr(self) -> str:
-        text = f"{self.input_size}, {self.hidden_size}"
-        if self.bias is not True:
-            text += f", bias={self.bias}"
+        text = f"{self.input_size}, {self.hidden_size}" + unusual(self, bias=True)
         nonlinearity = self.__dict__.get("nonlinearity", "tanh")
         return text if nonlinearity == "tanh" else f"{text}, nonlinearity={nonlinearity}"
 
@@ -587,7 +575,7 @@ hidden_size: features of the state.
 """
 _LAYERS = (
     _SIZES
-    + """num_layers: layers, each over the results of the one beneath.
+    + """num_layers: layers, each over the results of the one below.
 bias: whether there are b_ih and b_hh.
 batch_first: whether inputs and results are [sequences, steps, features], instead of
     [steps, sequences, features]; states are [layers * directions, sequences, features] always.

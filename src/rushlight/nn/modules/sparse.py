@@ -8,6 +8,7 @@ from rushlight.autograd.grad_mode import no_grad
 from rushlight.nn import functional as F
 from rushlight.nn import init
 from rushlight.nn.modules.module import Module
+from rushlight.nn.modules.utils import unusual
 from rushlight.nn.parameter import Parameter
 from rushlight.ops.registry import functions
 
@@ -68,18 +69,10 @@ class Embedding(Module):
         )  # fmt: skip
 
     def extra_repr(self) -> str:
-        text = f"{self.num_embeddings}, {self.embedding_dim}"
-        if self.padding_idx is not None:
-            text += f", padding_idx={self.padding_idx}"
-        if self.max_norm is not None:
-            text += f", max_norm={self.max_norm}"
-        if self.norm_type != 2:
-            text += f", norm_type={self.norm_type}"
-        if self.scale_grad_by_freq is not False:
-            text += f", scale_grad_by_freq={self.scale_grad_by_freq}"
-        if self.sparse is not False:
-            text += ", sparse=True"
-        return text
+        text = f"{self.num_embeddings}, {self.embedding_dim}" + unusual(
+            self, padding_idx=None, max_norm=None, norm_type=2, scale_grad_by_freq=False
+        )
+        return text if self.sparse is False else f"{text}, sparse=True"
 
     @classmethod
     def from_pretrained(
@@ -153,16 +146,8 @@ class EmbeddingBag(Module):
 
     def extra_repr(self) -> str:
         text = f"{self.num_embeddings}, {self.embedding_dim}"
-        if self.max_norm is not None:
-            text += f", max_norm={self.max_norm}"
-        if self.norm_type != 2:
-            text += f", norm_type={self.norm_type}"
-        if self.scale_grad_by_freq is not False:
-            text += f", scale_grad_by_freq={self.scale_grad_by_freq}"
-        text += f", mode={self.mode!r}"
-        if self.padding_idx is not None:
-            text += f", padding_idx={self.padding_idx}"
-        return text
+        text += unusual(self, max_norm=None, norm_type=2, scale_grad_by_freq=False)
+        return f"{text}, mode={self.mode!r}" + unusual(self, padding_idx=None)
 
     @classmethod
     def from_pretrained(

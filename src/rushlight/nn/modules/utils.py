@@ -46,6 +46,21 @@ def explain(arguments: str, *kinds: type) -> None:
                 kind.__doc__ = f"{head}\n\n    Args:\n{lines.rstrip()}"
 
 
+def unusual(module: Any, **usual: Any) -> str:
+    """The attributes of a module that differ from their usual values, as `extra_repr` shows them.
+
+    >>> unusual(torch.nn.LSTM(1, 2, num_layers=3), num_layers=1, bias=True)
+    ', num_layers=3'
+    """
+    text = ""
+    for name, value in usual.items():
+        given = getattr(module, name)
+        single = value is None or isinstance(value, bool)  # compared as PyTorch does: 1 is not True
+        if given is not value if single else given != value:
+            text += f", {name}={given}"
+    return text
+
+
 def _ntuple(n: int, name: str = "parse") -> Callable[[Any], tuple[Any, ...]]:
     """`several` of `n` numbers, by one of the names that other libraries import."""
 

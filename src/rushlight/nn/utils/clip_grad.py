@@ -18,7 +18,7 @@ __all__ = ["clip_grad_norm", "clip_grad_norm_", "clip_grad_value_"]
 __dir__ = __all__.copy
 
 
-def gradients(parameters: Any) -> list[Any]:
+def existing_gradients(parameters: Any) -> list[Any]:
     """The gradients there are."""
     return [p.grad for p in as_list(parameters) if p.grad is not None]
 
@@ -67,7 +67,7 @@ def clip_grads_with_norm_(
 ) -> None:
     """Scale the gradients down if `total_norm` is more than `max_norm`."""
     scale = (float(max_norm) / (total_norm + 1e-6)).clamp(max=1.0)
-    for grad in gradients(parameters):
+    for grad in existing_gradients(parameters):
         grad.mul_(scale.to(grad.device))
 
 
@@ -88,7 +88,7 @@ def clip_grad_norm_(
     tensor([0.6000, 0.8000])
     """
     parameters = as_list(parameters)  # a generator can be read only once
-    total = get_total_norm(gradients(parameters), norm_type, error_if_nonfinite)
+    total = get_total_norm(existing_gradients(parameters), norm_type, error_if_nonfinite)
     clip_grads_with_norm_(parameters, max_norm, total)
     return total
 
@@ -118,5 +118,5 @@ def clip_grad_value_(parameters: Any, clip_value: float, foreach: bool | None = 
     tensor([ 1.0000, -0.5000])
     """
     clip_value = float(clip_value)
-    for grad in gradients(parameters):
+    for grad in existing_gradients(parameters):
         grad.clamp_(min=-clip_value, max=clip_value)

@@ -11,7 +11,7 @@ from rushlight.ops.attention.scaled_dot_product import scaled_dot_product_attent
 from rushlight.ops.matmul.mm import bmm_of
 from rushlight.ops.nn.dropout import drop
 from rushlight.ops.nn.linear import linear
-from rushlight.ops.nn.softmax import Softmax, along
+from rushlight.ops.nn.softmax import Softmax, apply_along
 from rushlight.ops.registry import function, functions
 from rushlight.size import Size
 
@@ -276,7 +276,7 @@ def _with_weights(q: Any, k: Any, v: Any, mask: Any, p: float) -> tuple[Any, Any
     else:
         wide = mask.expand(batch, heads, length, keys).reshape(flat, length, keys)
         s = functions["baddbmm"](wide, a, b)
-    weights = along(Softmax, "softmax", s, -1, None)
+    weights = apply_along(Softmax, "softmax", s, -1, None)
     if p > 0:
         weights = drop(weights, p)
     y = bmm_of(weights, v.reshape(flat, keys, v.shape[-1]))

@@ -89,6 +89,7 @@ _packets: Final[dict[str, OpOverloadPacket]] = {}
 # What PyTorch has and rushlight lacks, among the ops that programs list because they are costly.
 _LACKING: Final = frozenset(
     {
+        "_pin_memory", "_sparse_addmm", "_sparse_mm_reduce_impl",
         "_efficient_attention_forward", "_flash_attention_forward", "_scaled_mm",
         "_scaled_dot_product_attention_math_for_mps", "_scaled_dot_product_cudnn_attention",
         "_scaled_dot_product_efficient_attention", "_scaled_dot_product_flash_attention",

@@ -243,7 +243,7 @@ def hash_tensor(input: Any, dim: Any = (), *, keepdim: bool = False, mode: int =
         raise RuntimeError(f"hash_tensor: unknown mode {mode}")
     kind = dtypes.of(array.dtype)
     wide = dtypes.float64 if kind.is_floating_point else dtypes.int64
-    words = input.detach().to(wide).contiguous().view(dtypes.int64)
+    words = input.detach().to(wide).resolve_neg().contiguous().view(dtypes.int64)
     given = dim if isinstance(dim, (tuple, list)) else (dim,)
     rank = array.ndim
     dims = sorted({d % max(rank, 1) for d in given}) if len(given) else list(range(rank))

@@ -268,8 +268,8 @@ def _unsafe_masked_index(input: Any, mask: Any, indices: Any, fill: Number) -> A
     tensor([1, 5])
     """
     found = input[_clamped(input, mask, indices)]
-    beside = mask.reshape((*mask.shape, *[1] * (found._array.ndim - mask._array.ndim)))
-    return found.masked_fill(~beside, fill)
+    aligned_mask = mask.reshape((*mask.shape, *[1] * (found._array.ndim - mask._array.ndim)))
+    return found.masked_fill(~aligned_mask, fill)
 
 
 @function(method=False)
@@ -280,9 +280,9 @@ def _unsafe_masked_index_put_accumulate(input: Any, mask: Any, indices: Any, val
     ...     torch.zeros(2), torch.tensor([True, False]), [torch.tensor([1, 9])], torch.ones(2))
     tensor([0., 1.])
     """
-    beside = mask.reshape((*mask.shape, *[1] * (values._array.ndim - mask._array.ndim)))
+    aligned_mask = mask.reshape((*mask.shape, *[1] * (values._array.ndim - mask._array.ndim)))
     return input.index_put(
-        _clamped(input, mask, indices), values.masked_fill(~beside, 0), accumulate=True
+        _clamped(input, mask, indices), values.masked_fill(~aligned_mask, 0), accumulate=True
     )
 
 

@@ -17,10 +17,10 @@ from rushlight.dtypes import type_name
 from rushlight.ops.checks import is_batched, not_implemented, unmatched
 from rushlight.ops.creation.tensor import (
     check_plain,
+    checked_number,
     dtype_of,
-    number,
     place_of,
-    whole,
+    whole_number,
     write_created,
 )
 from rushlight.ops.each_member import one_by_one
@@ -65,7 +65,9 @@ def arange(
     if len(args) > 3 or "end" not in slots or unknown or ("step" in slots and "start" not in slots):
         raise unmatched("arange", _ARANGE, args, named)
     order = [key for key in ("start", "end", "step") if key in slots]
-    numbers: dict[str, Any] = {k: number(slots[k], "arange", k, order.index(k) + 1) for k in order}
+    numbers: dict[str, Any] = {
+        k: checked_number(slots[k], "arange", k, order.index(k) + 1) for k in order
+    }
     start, end, step = numbers.get("start", 0), numbers["end"], numbers.get("step", 1)
     for value in (start, end, step):
         if _is_complex(value):
@@ -104,7 +106,7 @@ def range(
     if end is None:
         start, end = 0, start
     given = (("start", start), ("end", end), ("step", step))
-    first, last, by = (number(x, "range", key, 1) for key, x in given)
+    first, last, by = (checked_number(x, "range", key, 1) for key, x in given)
     check_plain("range", layout, pin_memory, requires_grad)
     want = dtype_of(dtype, "range")
     kind = dtypes.default if want is None else want
@@ -136,8 +138,8 @@ def _space(
             f"{' and '.join(ends)}."
         )
     start, end = (wrap(x._array) if isinstance(x, TensorBase) else x for x in (start, end))
-    first, last = number(start, name, "start", 1), number(end, name, "end", 2)
-    count = whole(steps)
+    first, last = checked_number(start, name, "start", 1), checked_number(end, name, "end", 2)
+    count = whole_number(steps)
     if count is None:
         got = ", ".join(map(type_name, (start, end, steps)))
         more = "" if base is None else ", float base = 10.0"

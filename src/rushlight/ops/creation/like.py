@@ -8,16 +8,9 @@ from typing import Any, Final
 from rushlight import dtypes
 from rushlight.arrays import making
 from rushlight.arrays import vocabulary as v
-from rushlight.arrays.batched import bottom, numbers
+from rushlight.arrays.batched import bottom, without_histories
 from rushlight.arrays.device import CPU
-from rushlight.arrays.host import (
-    device_of,
-    is_array,
-    is_scalar,
-    make_array,
-    meta_array,
-    move,
-)
+from rushlight.arrays.host import device_of, is_array, is_scalar, make_array, meta_array, move
 from rushlight.core.graph import TensorBase, wrap
 from rushlight.core.record import finish
 from rushlight.dtypes import type_name
@@ -85,7 +78,7 @@ def full_like(
     tensor([7., 7.])
     """
     t = alike("full_like", input, dtype, layout, device, pin_memory, requires_grad, memory_format)
-    value = creation.number(fill_value, "full_like", "fill_value", 2)
+    value = creation.checked_number(fill_value, "full_like", "fill_value", 2)
     t._array.fill(making.fill_number(value, t._array.dtype))
     return t
 
@@ -102,7 +95,7 @@ def _new(
         creation.check_plain(name, layout, pin_memory, requires_grad)
         want = dtype_of(kind, name)
         assert want is not None
-        like = numbers(raw)
+        like = without_histories(raw)
         fresh = v.empty(like, shape, want.numpy)
         if value is not None:
             fresh.fill(value)
@@ -149,7 +142,9 @@ def new_full(
         )
     shape = creation.shape_of("new_full", size)
     kind = dtype_of(dtype, "new_full") or dtypes.of(input._array.dtype)
-    value = making.fill_number(creation.number(fill_value, "new_full", "fill_value", 2), kind.numpy)
+    value = making.fill_number(
+        creation.checked_number(fill_value, "new_full", "fill_value", 2), kind.numpy
+    )
     return _new("new_full", input, shape, value, kind, layout, device, pin_memory, requires_grad)
 
 
@@ -210,7 +205,7 @@ def scalar_tensor(
     >>> torch.scalar_tensor(2)
     tensor(2.)
     """
-    value = creation.number(s, "scalar_tensor", "s", 1)
+    value = creation.checked_number(s, "scalar_tensor", "s", 1)
     kind = dtype_of(dtype, "scalar_tensor") or dtypes.default
     value = making.fill_number(value, kind.numpy)
     return creation.fill_new(

@@ -10,21 +10,14 @@ from rushlight.arrays import making
 from rushlight.arrays import vocabulary as v
 from rushlight.arrays.batched import ITEM
 from rushlight.arrays.device import CPU, current, device
-from rushlight.arrays.host import (
-    device_of,
-    from_host,
-    is_array,
-    make_array,
-    move,
-    to_host,
-)
+from rushlight.arrays.host import device_of, from_host, is_array, make_array, move, to_host
 from rushlight.core.graph import TensorBase, wrap
 from rushlight.core.record import finish
 from rushlight.dtypes import type_name
 from rushlight.ops import numbers
 from rushlight.ops.checks import is_batched
 from rushlight.ops.numbers import Number
-from rushlight.ops.out import check_out, put
+from rushlight.ops.out import check_out, write_array
 from rushlight.ops.registry import describe, function, variant
 from rushlight.ops.shape.contiguous import lend
 
@@ -101,7 +94,7 @@ def make_tensor(array: Any, requires_grad: bool) -> Any:
     return t
 
 
-def whole(x: Any) -> int | None:
+def whole_number(x: Any) -> int | None:
     """An int, a NumPy integer or a 0-d integer tensor as an int; None for anything else."""
     if type(x) is int:
         return x
@@ -126,7 +119,7 @@ def size_of(name: str, given: tuple[Any, ...], size: Any) -> tuple[int, ...]:
         if len(given) > 1:
             raise TypeError(f"{name}() takes 1 positional argument but {len(given)} were given")
         sizes = given[0]
-    elif whole(given[0]) is None:
+    elif whole_number(given[0]) is None:
         raise TypeError(
             f"{name}(): argument 'size' (position 1) must be tuple of ints, "
             f"not {type_name(given[0])}"
@@ -138,7 +131,7 @@ def shape_of(name: str, sizes: Any, position: int = 1) -> tuple[int, ...]:
     """A sequence of sizes, checked."""
     found: list[int] = []
     for at, item in enumerate(sizes):
-        n = whole(item)
+        n = whole_number(item)
         if n is None:
             if at == 0:
                 raise TypeError(
@@ -168,7 +161,7 @@ def write_created(name: str, out: Any, array: Any, dtype: Any, requires_grad: bo
         raise RuntimeError(
             f"dtype {dtype.scalar_type} does not match dtype of out parameter ({have.scalar_type})"
         )
-    return put(out, from_host(array, out._array))
+    return write_array(out, from_host(array, out._array))
 
 
 # --- from values ----------------------------------------------------------------------------------
@@ -345,7 +338,7 @@ def full(
         raise TypeError(
             f"full(): argument 'size' (position 1) must be tuple of ints, not {type_name(size)}"
         )
-    value = number(fill_value, "full", "fill_value", 2)
+    value = checked_number(fill_value, "full", "fill_value", 2)
     kind = dtype_of(dtype, "full")
     if kind is None and isinstance(out, TensorBase):
         kind = dtypes.of(out._array.dtype)
@@ -356,7 +349,7 @@ def full(
     return fill_new("full", shape, value, out, kind, layout, device, pin_memory, requires_grad)
 
 
-def number(x: Any, name: str, argument: str, position: int) -> Any:
+def checked_number(x: Any, name: str, argument: str, position: int) -> Any:
     """A Python number, from one, a NumPy scalar or a 0-d tensor."""
     found = numbers.number(x)
     if found is NotImplemented:
@@ -381,8 +374,8 @@ def eye(
     tensor([[1., 0.],
             [0., 1.]])
     """
-    rows = whole(n)
-    columns = rows if m is None else whole(m)
+    rows = whole_number(n)
+    columns = rows if m is None else whole_number(m)
     for letter, value, given, position in (("n", rows, n, 1), ("m", columns, m, 2)):
         if value is None:
             raise TypeError(

@@ -60,7 +60,7 @@ def scattering(
     return register_it
 
 
-def scalar_type(x: TensorBase) -> str:
+def scalar_type_of(x: TensorBase) -> str:
     """What PyTorch's errors call a tensor's dtype."""
     return dtypes.of(x._array.dtype).scalar_type
 
@@ -101,7 +101,7 @@ def flat_or_not(fn: Any, x: Any, dim: int, index: Any, *source: Any) -> Any:
     return v.reshape(y, x.shape)
 
 
-def cut(src: Any, index: Any) -> Any:
+def narrow_to_index(src: Any, index: Any) -> Any:
     """The part of `src` that an index of smaller shape reads, as a view."""
     sizes = index._array.shape
     for d, n in enumerate(sizes):

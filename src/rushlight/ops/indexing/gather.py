@@ -33,7 +33,7 @@ def _ungather(g: Any, shape: tuple[int, ...], dim: int, index: Any) -> Any:
 
 def _sparse_ungather(g: Any, shape: tuple[int, ...], dim: int, index: Any) -> Any:
     """`_ungather` as a sparse array: an element for each that was picked."""
-    from rushlight.arrays.sparse import sparse_of  # late: few programs use it
+    from rushlight.arrays.sparse_rules import sparse_of  # late: few programs use it
 
     tensors = isinstance(index, TensorBase)
     i = index._array if tensors else index

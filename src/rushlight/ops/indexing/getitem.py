@@ -27,7 +27,7 @@ from rushlight.core.record import evaluate, finish, make_node, save_values
 from rushlight.core.transforms.lift import lift
 from rushlight.core.transforms.stack import stack
 from rushlight.core.transforms.tangents import push
-from rushlight.core.views.views import apply_view
+from rushlight.core.views.views import apply_view, part_of
 from rushlight.errors import check_expandable, hide_insides
 from rushlight.ops.checks import raw_dtype, tensor_type, varies
 from rushlight.ops.creation.fill import (
@@ -70,7 +70,7 @@ class Indexed(Op):
 
     def explain(self, error: Exception, xs: tuple[Any, ...]) -> Exception:
         index: tuple[Any, ...] = getattr(self, "index", ())
-        return explain(error, xs[0].shape, index, xs[self.skips :], xs[1 : self.skips])
+        return index_error(error, xs[0].shape, index, xs[self.skips :], xs[1 : self.skips])
 
 
 @op
@@ -186,7 +186,7 @@ class IndexPut(Indexed):
         )
 
 
-def explain(
+def index_error(
     error: Exception, shape: tuple[int, ...], index: tuple[Any, ...], arrays: tuple[Any, ...],
     values: tuple[Any, ...],
 ) -> Exception:  # fmt: skip
@@ -501,6 +501,10 @@ def getitem(self: Any, index: Any) -> Any:
     """
     try:
         cls = type(index)
+        if cls is int or cls is slice:
+            seen = part_of(self, index, "")
+            if seen is not None:
+                return seen
         if cls is int:
             if not self._array.ndim:
                 raise IndexError(
@@ -631,7 +635,7 @@ def _check_fits(target: Any, pattern: tuple[Any, ...], arrays: list[Any], values
     try:
         v.broadcast(values._array, indexed_shape(shape, pattern, raws))
     except ValueError as error:
-        raise explain(error, shape, pattern, raws, (values._array,)) from None
+        raise index_error(error, shape, pattern, raws, (values._array,)) from None
 
 
 def check_values(

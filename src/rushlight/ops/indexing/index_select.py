@@ -16,10 +16,7 @@ from rushlight.core.record import evaluate
 from rushlight.ops.checks import check_tensor, one_dim, raw_dtype
 from rushlight.ops.creation.fill import number_for, same_device
 from rushlight.ops.indexing import family
-from rushlight.ops.indexing.family import (
-    Along,
-    scalar_type,
-)
+from rushlight.ops.indexing.family import Along, scalar_type_of
 from rushlight.ops.numbers import Number, Operand
 from rushlight.ops.operands import zeros
 from rushlight.ops.registry import function, op
@@ -29,7 +26,7 @@ _OUT_OF_BOUNDS: Final = "index {i} is out of bounds for dimension {axis} with si
 
 
 # --- what the functions share ---------------------------------------------------------------------
-def along(dim: int) -> tuple[Any, ...]:
+def slot_pattern(dim: int) -> tuple[Any, ...]:
     """The pattern of an index array at a (negative) dimension; see Note [Slots] in `index`."""
     return (..., v.SLOT, *[v.ALL] * (-dim - 1))
 
@@ -42,7 +39,7 @@ class Vector(Along):
         index = v.reshape(index, (-1,))
         if not x.ndim:
             return v.reshape(v.pick(v.reshape(x, (1,)), (v.SLOT,), index), ())
-        return v.pick(x, along(self.dim), index)
+        return v.pick(x, slot_pattern(self.dim), index)
 
     def put(self, x: Any, value: Any, index: Any, add: bool = False) -> Any:
         """`x` with `value` at the places."""
@@ -50,14 +47,14 @@ class Vector(Along):
         index = v.reshape(index, (-1,))
         if not x.ndim:
             return v.reshape(fn(v.reshape(x, (1,)), self.slices(value, x), (v.SLOT,), index), ())
-        return fn(x, self.slices(value, x), along(self.dim), index)
+        return fn(x, self.slices(value, x), slot_pattern(self.dim), index)
 
     def write(self, x: Any, value: Any, index: Any, add: bool = False) -> None:
         """`put` in place."""
         fn = v.store_add if add else v.store
         index = v.reshape(index, (-1,))
         x = x if x.ndim else v.reshape(x, (1,))
-        fn(x, self.slices(value, x), along(self.dim), index)
+        fn(x, self.slices(value, x), slot_pattern(self.dim), index)
 
     def slices(self, value: Any, x: Any) -> Any:
         """`value` with its dimension of places, which 0-d sources lack."""
@@ -83,16 +80,16 @@ def check_source(name: str, x: Any, dim: int, index: Any, source: Any) -> None:
     if places.ndim > 1:
         raise IndexError(
             f"{name}_(): Index is supposed to be a vector, but got dim: {places.ndim} with type: "
-            f"{scalar_type(index)} and size: {list(places.shape)}"
+            f"{scalar_type_of(index)} and size: {list(places.shape)}"
         )
     if places.dtype not in family.INDEX_DTYPES:
         raise RuntimeError(
-            f"{name}_(): Expected dtype int32/int64 for index but got: {scalar_type(index)}"
+            f"{name}_(): Expected dtype int32/int64 for index but got: {scalar_type_of(index)}"
         )
     if from_.dtype != to.dtype:
         raise RuntimeError(
-            f"{name}_(): self ({scalar_type(x)}) and source ({scalar_type(source)}) must have "
-            "the same scalar type"
+            f"{name}_(): self ({scalar_type_of(x)}) and source ({scalar_type_of(source)}) must "
+            "have the same scalar type"
         )
     axis = dim % max(to.ndim, 1)
     mine, theirs = list(to.shape), list(from_.shape)
@@ -129,7 +126,7 @@ class IndexSelect(Vector):
             index = v.reshape(index, (-1,))
         if not shape:
             return v.reshape(v.unpick(v.reshape(g, (1,)), (1,), (v.SLOT,), index), ()), None
-        return v.unpick(g, shape, along(self.dim), index), None
+        return v.unpick(g, shape, slot_pattern(self.dim), index), None
 
     def jvp(self, ts: tuple[Any, ...], xs: tuple[Any, ...], y: Any) -> Any:
         return self.pick(ts[0], xs[1])
@@ -277,12 +274,12 @@ def index_copy(input: Any, dim: int, index: Any, source: Any) -> Any:
         )
     if places.dtype != dtypes.int64.numpy:
         raise RuntimeError(
-            f"index_copy_(): Expected a long tensor for index, but got {scalar_type(index)}"
+            f"index_copy_(): Expected a long tensor for index, but got {scalar_type_of(index)}"
         )
     if from_.dtype != to.dtype:
         raise RuntimeError(
             "index_copy_(): self and source expected to have the same dtype, but got (self) "
-            f"{scalar_type(input)} and (source) {scalar_type(source)}"
+            f"{scalar_type_of(input)} and (source) {scalar_type_of(source)}"
         )
     mine = to.shape[:axis] + to.shape[axis + 1 :]
     theirs = from_.shape[:axis] + from_.shape[axis + 1 :]

@@ -31,7 +31,7 @@ from rushlight.ops.checks import (
 )
 from rushlight.ops.creation.fill import number_for, same_device
 from rushlight.ops.each_member import one_by_one
-from rushlight.ops.indexing.family import check_bounds, or_zeros, scalar_type, scattering
+from rushlight.ops.indexing.family import check_bounds, or_zeros, scalar_type_of, scattering
 from rushlight.ops.indexing.gather import gather
 from rushlight.ops.numbers import Operand
 from rushlight.ops.operands import zeros
@@ -245,12 +245,12 @@ def masked_scatter(input: Any, mask: Any, source: Any) -> Any:
     if source._array.dtype != input._array.dtype:
         raise RuntimeError(
             "masked_scatter: expected self and source to have same dtypes but got"
-            f"{scalar_type(input)} and {scalar_type(source)}"
+            f"{scalar_type_of(input)} and {scalar_type_of(source)}"
         )
     if mask._array.dtype.kind != "b":
         raise RuntimeError(
             "masked_scatter_ only supports boolean masks, but got mask with dtype "
-            f"{scalar_type(mask)}"
+            f"{scalar_type_of(mask)}"
         )
     shape = broadcast_shape(mask._array.shape, input._array.shape)
     if has_values(mask._array):
@@ -341,7 +341,7 @@ class Take(Op):
 def _check_flat(name: str, x: Any, index: Any) -> None:
     if index._array.dtype != dtypes.int64.numpy:
         raise RuntimeError(
-            f"{name}(): Expected a long tensor for index, but got {scalar_type(index)}"
+            f"{name}(): Expected a long tensor for index, but got {scalar_type_of(index)}"
         )
     if not x._array.size and index._array.size:
         verb = "take from" if name == "take" else "put elements into"
@@ -418,7 +418,7 @@ def put(input: Any, index: Any, source: Any, accumulate: bool = False) -> Any:
         if source._array.dtype != input._array.dtype:
             raise RuntimeError(
                 "put_(): self and source expected to have the same dtype, but got self.dtype = "
-                f"{scalar_type(input)} and source.dtype = {scalar_type(source)}"
+                f"{scalar_type_of(input)} and source.dtype = {scalar_type_of(source)}"
             )
         if source._array.size != index._array.size:
             raise IndexError(
@@ -447,7 +447,7 @@ def take_along_dim(input: Any, indices: Any, dim: int | None = None, *, out: Any
     if indices._array.dtype != dtypes.int64.numpy:
         raise RuntimeError(
             "torch.take_along_dim(): dtype of indices should be Long but got "
-            f"{scalar_type(indices)}"
+            f"{scalar_type_of(indices)}"
         )
     mine, theirs = input._array.shape, indices._array.shape
     if len(mine) != len(theirs):

@@ -13,7 +13,7 @@ from rushlight.ops.checks import check_tensor, from_end, one_dim, raw_dtype
 from rushlight.ops.creation.fill import number_for
 from rushlight.ops.each_member import batch_leading
 from rushlight.ops.indexing import family
-from rushlight.ops.indexing.family import Along, Scattering, cut, flat_or_not, or_zeros
+from rushlight.ops.indexing.family import Along, Scattering, flat_or_not, narrow_to_index, or_zeros
 from rushlight.ops.indexing.gather import gather_any_rank
 from rushlight.ops.indexing.scatter_reduce import ScatterReduce
 from rushlight.ops.numbers import Number, Operand
@@ -159,9 +159,9 @@ def scatter(
             sizes = index._array.shape
             src = apply(ScatterFull(sizes, number), input)
         what = ScatterReduce(dim, _REDUCE_NAMES[reduce], True)
-        return what, (input, index, cut(src, index))
+        return what, (input, index, narrow_to_index(src, index))
     if tensor:
-        return Scatter(dim), (input, index, cut(src, index))
+        return Scatter(dim), (input, index, narrow_to_index(src, index))
     return ScatterValue(dim, number_for(src, input._array.dtype)), (input, index)
 
 
@@ -188,7 +188,7 @@ def scatter_add(input: Any, dim: int, index: Any, src: Any) -> Any:
     check_tensor(src, "scatter_add", "src", 3)
     dim = one_dim(dim, input._array.ndim)
     family.check_along("scatter", input, dim, index, src, "self")
-    return ScatterAdd(dim), (input, index, cut(src, index))
+    return ScatterAdd(dim), (input, index, narrow_to_index(src, index))
 
 
 @implements("scatter")

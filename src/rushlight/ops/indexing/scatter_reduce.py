@@ -11,7 +11,13 @@ from rushlight.core.families import conj, is_complex
 from rushlight.core.graph import Node
 from rushlight.core.record import apply
 from rushlight.ops.checks import check_tensor, from_end, not_implemented, one_dim, raw_dtype
-from rushlight.ops.indexing.family import Scattering, check_along, cut, flat_or_not, scattering
+from rushlight.ops.indexing.family import (
+    Scattering,
+    check_along,
+    flat_or_not,
+    narrow_to_index,
+    scattering,
+)
 from rushlight.ops.indexing.gather import gather_any_rank
 from rushlight.ops.indexing.index_select import check_source
 from rushlight.ops.operands import zeros
@@ -161,7 +167,7 @@ def scatter_reduce(
         kind = dtypes.of(input._array.dtype)
         raise not_implemented(f"scatter_gather_tensor_cpu_reduce_{reduce}", kind)
     check_along("scatter", input, dim, index, src, "self")
-    return ScatterReduce(dim, reduce, include_self), (input, index, cut(src, index))
+    return ScatterReduce(dim, reduce, include_self), (input, index, narrow_to_index(src, index))
 
 
 @op

@@ -49,12 +49,12 @@ def hermitian(x: Any) -> Any:
     return (x + mh(x)) / 2
 
 
-def rows(d: Any) -> Any:
+def row_scale(d: Any) -> Any:
     """A vector, to scale the rows of a matrix by."""
     return v.window(d, (..., None))
 
 
-def columns(d: Any) -> Any:
+def column_scale(d: Any) -> Any:
     """A vector, to scale the columns of a matrix by."""
     return v.window(d, (..., None, v.ALL))
 
@@ -67,7 +67,7 @@ def eye(like: Any, n: int) -> Any:
 
 def diag(d: Any) -> Any:
     """The matrix with a vector on its diagonal."""
-    return v.where(eye(d, d.shape[-1]), rows(d), 0)
+    return v.where(eye(d, d.shape[-1]), row_scale(d), 0)
 
 
 def diagonal_of(x: Any) -> Any:
@@ -131,12 +131,12 @@ def lower(x: Any) -> Any:
 
 
 # --- in public functions --------------------------------------------------------------------------
-def is_tensor(x: Any) -> bool:
+def is_per_matrix(tolerance: Any) -> bool:
     """Whether a tolerance is a tensor (one number a matrix), not a number."""
-    return isinstance(x, TensorBase)
+    return isinstance(tolerance, TensorBase)
 
 
-def matrices(array: Any, function: str, name: str = "A") -> None:
+def check_matrices(array: Any, function: str, name: str = "A") -> None:
     """Refuse what has fewer than two dimensions."""
     if array.ndim < 2:
         raise RuntimeError(f"{function}: The input tensor {name} must have at least 2 dimensions.")
@@ -144,7 +144,7 @@ def matrices(array: Any, function: str, name: str = "A") -> None:
 
 def check_square(array: Any, function: str, name: str = "A") -> None:
     """Refuse what is not a batch of square matrices."""
-    matrices(array, function, name)
+    check_matrices(array, function, name)
     m, n = array.shape[-2:]
     if m != n:
         start = f"{function}: " if function else ""
@@ -178,7 +178,7 @@ def lapack_only(array: Any, kernel: str) -> None:
 
 def check_sides(a: Any, b: Any, left: bool, function: str) -> None:
     """Refuse sides of A X = B (X A = B unless `left`) that do not fit each other."""
-    matrices(b, function, "B")
+    check_matrices(b, function, "B")
     if b.shape[-2 if left else -1] != a.shape[-1]:
         (m, n), (p, q) = a.shape[-2:], b.shape[-2:]
         raise RuntimeError(

@@ -13,7 +13,7 @@ from rushlight.core.graph import Node, Op
 from rushlight.core.record import apply
 from rushlight.ops.checks import check_tensor
 from rushlight.ops.each_member import batch_leading
-from rushlight.ops.linalg.common import check_square, floating, mh, mt, rows
+from rushlight.ops.linalg.common import check_square, floating, mh, mt, row_scale
 from rushlight.ops.out import write_out, write_outs
 from rushlight.ops.pointwise.comparison import where
 from rushlight.ops.registry import function, op
@@ -57,7 +57,7 @@ class Det(Op):
         return lapack.det(x)
 
     def vjp(self, node: Node, g: Any, x: Any) -> Any:
-        return (rows(rows(g)) * conj(lapack.cofactors(x)),)
+        return (row_scale(row_scale(g)) * conj(lapack.cofactors(x)),)
 
     def jvp(self, ts: tuple[Any, ...], xs: tuple[Any, ...], y: Any) -> Any:
         return v.reduce_sum(lapack.cofactors(xs[0]) * ts[0], (-2, -1), False)
@@ -108,7 +108,7 @@ class Slogdet(Op):
         step = g[1]
         if is_complex(sign):  # a phase moves; a sign of 1 or -1 does not
             step = step - 1j * v.imag(conj(g[0]) * sign)
-        return (rows(rows(step)) * mh(lapack.inv(x)[0]),)
+        return (row_scale(row_scale(step)) * mh(lapack.inv(x)[0]),)
 
     def jvp(self, ts: tuple[Any, ...], xs: tuple[Any, ...], y: Any) -> Any:
         step = v.reduce_sum(mt(lapack.inv(xs[0])[0]) * ts[0], (-2, -1), False)

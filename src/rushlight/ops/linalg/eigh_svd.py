@@ -22,7 +22,7 @@ from rushlight.ops.checks import check_tensor, raw_dtype
 from rushlight.ops.each_member import batch_leading
 from rushlight.ops.linalg import common
 from rushlight.ops.linalg.common import (
-    columns,
+    column_scale,
     diag,
     diagonal_of,
     eye,
@@ -30,7 +30,7 @@ from rushlight.ops.linalg.common import (
     mh,
     mt,
     quotient,
-    rows,
+    row_scale,
 )
 from rushlight.ops.out import write_out, write_outs
 from rushlight.ops.registry import function, op
@@ -38,13 +38,13 @@ from rushlight.ops.registry import function, op
 
 def gaps(values: Any) -> Any:
     """values[j] - values[i] at (i, j), and 1 on the diagonal."""
-    return v.where(eye(values, values.shape[-1]), 1, columns(values) - rows(values))
+    return v.where(eye(values, values.shape[-1]), 1, column_scale(values) - row_scale(values))
 
 
 def square_gaps(values: Any) -> Any:
     """values[j]² - values[i]² at (i, j), as a product: the squares may be out of range where it is
     harmless. Not zero on the diagonal."""
-    return gaps(values) * (columns(values) + rows(values))
+    return gaps(values) * (column_scale(values) + row_scale(values))
 
 
 def off_diagonal(x: Any) -> Any:
@@ -227,7 +227,7 @@ class Eig(Op):
         phase = v.imag(diagonal_of(inside))
         check_phase("linalg_eig_backward", "eigenvectors", phase, "quantity, so it is ill-defined")
         stretch = v.real(diagonal_of(inside))  # eigenvectors have length 1
-        inside = inside - (mh(vectors) @ vectors) * columns(stretch)
+        inside = inside - (mh(vectors) @ vectors) * column_scale(stretch)
         inside = quotient(off_diagonal(inside), conj(gaps(values))) + diag(g[0])
         return (lapack.solve(mh(vectors), inside @ mh(vectors))[0],)
 
@@ -316,8 +316,8 @@ class Svd(Op):
         m, n, k = u.shape[-2], w.shape[-2], s.shape[-1]
         of_u, of_v = mh(u) @ gu, mh(w) @ gv
         apart = square_gaps(s)
-        inside = quotient(off_diagonal(of_u - mh(of_u)), apart) * columns(s)
-        inside = inside + rows(s) * quotient(off_diagonal(of_v - mh(of_v)), apart) + diag(g[1])
+        inside = quotient(off_diagonal(of_u - mh(of_u)), apart) * column_scale(s)
+        inside = inside + row_scale(s) * quotient(off_diagonal(of_v - mh(of_v)), apart) + diag(g[1])
         if is_complex(u):
             phase, other = v.imag(diagonal_of(of_u)), v.imag(diagonal_of(of_v))
             check_phase("svd_backward", "singular vectors", phase + other, "phase term, making it "
@@ -325,9 +325,9 @@ class Svd(Op):
             inside = inside + 1j * diag(quotient(phase - other, 2 * s))
         found = u @ inside @ mh(w)
         if m > k:
-            found = found + quotient(gu - u @ of_u, columns(s)) @ mh(w)
+            found = found + quotient(gu - u @ of_u, column_scale(s)) @ mh(w)
         if n > k:
-            found = found + u @ mh(quotient(gv - w @ of_v, columns(s)))
+            found = found + u @ mh(quotient(gv - w @ of_v, column_scale(s)))
         return (found,)
 
     def jvp(self, ts: tuple[Any, ...], xs: tuple[Any, ...], y: Any) -> Any:
@@ -336,7 +336,7 @@ class Svd(Op):
         m, n, k = u.shape[-2], w.shape[-2], s.shape[-1]
         inside = mh(u) @ t @ w
         apart = square_gaps(s)
-        a, b = inside * columns(s), rows(s) * inside
+        a, b = inside * column_scale(s), row_scale(s) * inside
         moved = diagonal_of(inside)
         of_u = quotient(off_diagonal(a + mh(a)), apart)
         of_v = quotient(off_diagonal(b + mh(b)), apart)
@@ -345,9 +345,9 @@ class Svd(Op):
             of_u, of_v, moved = of_u + phase, of_v - phase, v.real(moved)
         tu, tv = u @ of_u, w @ of_v
         if m > k:
-            tu = tu + quotient(t @ w - u @ inside, columns(s))
+            tu = tu + quotient(t @ w - u @ inside, column_scale(s))
         if n > k:
-            tv = tv + quotient(mh(t) @ u - w @ mh(inside), columns(s))
+            tv = tv + quotient(mh(t) @ u - w @ mh(inside), column_scale(s))
         if self.full_matrices:
             tu = v.concat([tu, v.window(y[0], (..., slice(k, None))) * 0], -1)
             rest = v.window(mh(y[2]), (..., slice(k, None))) * 0
@@ -368,7 +368,7 @@ class Svd(Op):
 
 
 def _compute_svd(A: Any, full_matrices: bool, driver: Any) -> Any:
-    common.matrices(A._array, "linalg.svd")
+    common.check_matrices(A._array, "linalg.svd")
     common.floating(A._array, "linalg.svd", "linalg_svd_cpu")
     if driver is not None:
         raise RuntimeError(

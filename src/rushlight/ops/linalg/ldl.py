@@ -64,7 +64,7 @@ def _factor(name: str, A: Any, hermitian: bool, check: bool) -> tuple[Any, Any, 
 @function(method=False, free=False, namespace="linalg")
 def ldl_factor(A: Any, *, hermitian: bool = False, out: Any = None) -> Any:
     """The factors of symmetric matrices (Hermitian ones, if so told), packed: D on the diagonal and
-    L beneath it; and the exchanges of rows.
+    L below it; and the exchanges of rows.
 
     Args:
         A: the matrices; their lower triangles are read.

@@ -13,7 +13,7 @@ from rushlight.core.families import conj, is_complex
 from rushlight.core.graph import Node, Op
 from rushlight.core.record import apply
 from rushlight.ops.checks import check_tensor, invalid, raw_dtype
-from rushlight.ops.linalg.common import check_square, columns, is_tensor, mh, rows
+from rushlight.ops.linalg.common import check_square, column_scale, is_per_matrix, mh, row_scale
 from rushlight.ops.linalg.eigh_svd import describe_failure
 from rushlight.ops.numbers import Operand
 from rushlight.ops.out import write_out
@@ -26,7 +26,7 @@ def tolerances(array: Any, atol: Any, rtol: Any) -> tuple[Any, Any]:
     largest, which is the longer side times eps unless one of the two is given."""
     if rtol is None:
         eps = dtypes.finfo(dtypes.of(array.dtype)).eps * max(array.shape[-2:])
-        if is_tensor(atol):
+        if is_per_matrix(atol):
             # where atol is zero it counts as not given
             rtol = (atol == 0).to(dtypes.of(v.real(array).dtype)) * eps
         else:
@@ -54,12 +54,12 @@ class Pinv(Op):
             u, values, vh = lapack.svd(x, False)
             sizes = values
         # tolerances may be arrays, one number a matrix
-        atol = rows(atol) if hasattr(atol, "shape") else atol
-        rtol = rows(rtol) if hasattr(rtol, "shape") else rtol
+        atol = row_scale(atol) if hasattr(atol, "shape") else atol
+        rtol = row_scale(rtol) if hasattr(rtol, "shape") else rtol
         least = v.maximum(atol, rtol * v.reduce_max(sizes, (-1,), True))
         kept = v.greater(sizes, least)
         inverse = v.where(kept, 1 / v.where(kept, values, 1), 0)
-        return mh(vh) @ (rows(inverse) * mh(u))
+        return mh(vh) @ (row_scale(inverse) * mh(u))
 
     def explain(self, error: Exception, xs: tuple[Any, ...]) -> Exception:
         return describe_failure("linalg.eigh" if self.hermitian else "linalg.svd", error, xs[0])
@@ -143,7 +143,7 @@ def pinv(
         atol, rtol = 0.0, rcond
     if array.size:
         atol, rtol = tolerances(array, atol, rtol)
-    atol, rtol = (t.detach() if t is not None and is_tensor(t) else t for t in (atol, rtol))
+    atol, rtol = (t.detach() if t is not None and is_per_matrix(t) else t for t in (atol, rtol))
     what = Pinv(bool(hermitian))
     return write_out("linalg_pinv", (A,), out, lambda: apply(what, A, atol, rtol))
 
@@ -176,7 +176,7 @@ class Lstsq(Op):
     vector: bool = False
 
     def wide(self, b: Any) -> Any:
-        return rows(b) if self.vector else b
+        return row_scale(b) if self.vector else b
 
     def slim(self, x: Any) -> Any:
         return v.window(x, (..., 0)) if self.vector else x
@@ -212,7 +212,7 @@ class Lstsq(Op):
         ga = pinv_back(gx @ mh(b), a, y)
         gb = mh(y) @ gx
         if self.tells(a):
-            gap = 2 * columns(g[1]) * (a @ x - b)
+            gap = 2 * column_scale(g[1]) * (a @ x - b)
             ga, gb = ga + gap @ mh(x), gb - gap
         return ga, self.slim(gb)
 
@@ -237,7 +237,7 @@ class Lstsq(Op):
         yield Lstsq(1e-15, "gels"), draw.complex(3, 2), draw.complex(3, 1)
 
 
-def lacking(rank: Any, full: int) -> bool:
+def lacks_full_rank(rank: Any, full: int) -> bool:
     """Whether a matrix of a batch has less than full rank: then residuals are told of none."""
     raw = bottom(rank._array)
     return has_values(raw) and not bool(v.reduce_all(raw == full, None, False))
@@ -284,6 +284,6 @@ def linalg_lstsq(A: Any, B: Any, rcond: float | None = None, *, driver: str | No
     x, residuals, rank, values = apply(Lstsq(float(rcond), how, vector), A, B)
     if how == "gels":
         rank = rank.new_empty((0,))
-    elif how != "gelsy" and residuals._array.size and lacking(rank, a.shape[-1]):
+    elif how != "gelsy" and residuals._array.size and lacks_full_rank(rank, a.shape[-1]):
         residuals = residuals.new_empty((0,))
     return return_types.linalg_lstsq((x, residuals, rank, values.detach()))

@@ -11,7 +11,7 @@ from rushlight.core.graph import Node, Op, wrap
 from rushlight.core.record import apply
 from rushlight.ops.checks import check_tensor, raw_dtype
 from rushlight.ops.linalg import common
-from rushlight.ops.linalg.common import by_columns, columns, eye, mh, mt, rows
+from rushlight.ops.linalg.common import by_columns, column_scale, eye, mh, mt, row_scale
 from rushlight.ops.out import write_out, write_outs
 from rushlight.ops.registry import function, op
 from rushlight.ops.sample_inputs import drawn
@@ -19,7 +19,7 @@ from rushlight.ops.sample_inputs import drawn
 _INT: Final = dtypes.int64.numpy
 
 
-def unpack(both: Any) -> tuple[Any, Any]:
+def split_factors(both: Any) -> tuple[Any, Any]:
     """L, with ones on its diagonal, and U."""
     m, n = both.shape[-2:]
     k = min(m, n)
@@ -31,7 +31,7 @@ def unpack(both: Any) -> tuple[Any, Any]:
 def permuting(order: Any, like: Any) -> Any:
     """The matrix P with A = P L U, from the order of rows: row i of L U is row order[i] of A."""
     at = v.iota(order, order.shape[-1], _INT)
-    return v.cast(v.equal(rows(at), columns(order)), raw_dtype(like))
+    return v.cast(v.equal(row_scale(at), column_scale(order)), raw_dtype(like))
 
 
 def product_vjp(gl: Any, gu: Any, low: Any, high: Any) -> Any:
@@ -81,7 +81,7 @@ def product_jvp(t: Any, low: Any, high: Any) -> tuple[Any, Any]:
     return tl, tu
 
 
-def pack(low: Any, high: Any, shape: tuple[int, ...]) -> Any:
+def join_factors(low: Any, high: Any, shape: tuple[int, ...]) -> Any:
     """The strict lower triangle of one and the upper triangle of the other, as one matrix."""
     m, n = shape[-2:]
     low, high = v.triangle(low, -1, True), v.triangle(high, 0, False)
@@ -104,7 +104,7 @@ class LuFactor(Op):
         return lapack.lu(x)
 
     def vjp(self, node: Node, g: Any, both: Any, order: Any) -> Any:
-        low, high = unpack(both)
+        low, high = split_factors(both)
         k = low.shape[-1]
         gl = v.triangle(v.window(g[0], (..., slice(0, k))), -1, True)
         gu = v.triangle(v.window(g[0], (..., slice(0, k), slice(None))), 0, False)
@@ -112,8 +112,8 @@ class LuFactor(Op):
 
     def jvp(self, ts: tuple[Any, ...], xs: tuple[Any, ...], y: Any) -> Any:
         both, pivots, order, info = y
-        tl, tu = product_jvp(mt(permuting(order, both)) @ ts[0], *unpack(both))
-        return pack(tl, tu, both.shape), pivots * 0, order * 0, info * 0
+        tl, tu = product_jvp(mt(permuting(order, both)) @ ts[0], *split_factors(both))
+        return join_factors(tl, tu, both.shape), pivots * 0, order * 0, info * 0
 
     samples = drawn(square=[(2, 2, 2)], real=[(3, 3), (4, 2), (2, 4)], complex=[(3, 2), (2, 3)])
 
@@ -127,7 +127,7 @@ class Lu(Op):
 
     def forward(self, x: Any) -> Any:
         both, _, order, _ = lapack.lu(x)
-        return (permuting(order, x), *unpack(both))
+        return (permuting(order, x), *split_factors(both))
 
     def vjp(self, node: Node, g: Any, p: Any, low: Any, high: Any) -> Any:
         return (p @ product_vjp(g[1], g[2], low, high),)
@@ -174,7 +174,7 @@ class LuSolve(Op):
         step = self.solved(both, order, g, not self.turned)
         if not node._needs_grad(0):
             return None, None, self.side(step)
-        p, (low, high) = permuting(order, both), unpack(both)
+        p, (low, high) = permuting(order, both), split_factors(both)
         if self.turned:
             inside = mt(p) @ x
             gl = inside @ mh(lapack.solve_triangular(low, mt(p) @ g, False, True))
@@ -182,14 +182,14 @@ class LuSolve(Op):
         else:
             gu = lapack.solve_triangular(mh(high), g, False, False) @ mh(x)
             gl = (mt(p) @ step) @ mh(high @ x)
-        return -pack(gl, gu, both.shape), None, self.side(step)
+        return -join_factors(gl, gu, both.shape), None, self.side(step)
 
     def jvp(self, ts: tuple[Any, ...], xs: tuple[Any, ...], y: Any) -> Any:
         both, order, _ = xs
         x = self.side(y)
         t = None if ts[2] is None else self.side(ts[2])
         if ts[0] is not None:
-            p, (low, high) = permuting(order, both), unpack(both)
+            p, (low, high) = permuting(order, both), split_factors(both)
             moved = v.triangle(ts[0], -1, True) @ high + low @ v.triangle(ts[0], 0, False)
             moved = mh(moved) @ (mt(p) @ x) if self.turned else p @ (moved @ x)
             t = -moved if t is None else t - moved
@@ -213,11 +213,11 @@ class LuUnpack(Op):
     complex_too = True
 
     def forward(self, both: Any, order: Any) -> Any:
-        return (permuting(order, both), *unpack(both))
+        return (permuting(order, both), *split_factors(both))
 
     def vjp(self, node: Any, g: Any) -> Any:
         shapes = node._input_shapes
-        return pack(g[1], g[2], shapes[0]), None
+        return join_factors(g[1], g[2], shapes[0]), None
 
     def jvp(self, ts: tuple[Any, ...], xs: tuple[Any, ...], y: Any) -> Any:
         k = min(ts[0].shape[-2:])

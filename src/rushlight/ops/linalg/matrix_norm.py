@@ -7,7 +7,7 @@ from typing import Any
 
 from rushlight import dtypes
 from rushlight.ops.checks import check_tensor, mismatch, one_dim
-from rushlight.ops.linalg.common import check_square, floating, is_tensor, matrices
+from rushlight.ops.linalg.common import check_matrices, check_square, floating, is_per_matrix
 from rushlight.ops.linalg.eigh_svd import eigvalsh, svdvals
 from rushlight.ops.linalg.lstsq import LEFT_OUT, old_form, tolerances
 from rushlight.ops.linalg.solve import inv, inv_ex
@@ -36,7 +36,7 @@ def _matrix_norm(A: Any, ord: Any, dim: Any, keepdim: bool, dtype: Any) -> Any:
     array = A._array
     if isinstance(ord, str) and ord not in ("fro", "nuc"):  # PyTorch looks at words first
         raise RuntimeError(f"linalg.matrix_norm: Order {ord} not supported.")
-    matrices(array, "linalg.matrix_norm")
+    check_matrices(array, "linalg.matrix_norm")
     first, second = _two(dim, array.ndim)
     if not isinstance(ord, str) and abs(ord) not in (1, 2, math.inf):
         raise RuntimeError(f"linalg.matrix_norm: Order {ord} not supported.")
@@ -212,7 +212,7 @@ def matrix_rank(
     tensor(1)
     """
     array = check_tensor(A, "linalg_matrix_rank", "input")
-    matrices(array, "torch.linalg.matrix_rank", "input")
+    check_matrices(array, "torch.linalg.matrix_rank", "input")
     if array.dtype.kind not in "fc" or array.dtype.itemsize < 4:
         raise RuntimeError("This function doesn't handle types other than float and double")
     A = A.detach()
@@ -225,10 +225,10 @@ def matrix_rank(
             return A.new_zeros(array.shape[:-2], dtype=dtypes.int64)
         sizes = eigvalsh(A).abs() if hermitian else svdvals(A)
         least, share = (
-            t.unsqueeze(-1) if is_tensor(t) else t for t in tolerances(array, atol, rtol)
+            t.unsqueeze(-1) if is_per_matrix(t) else t for t in tolerances(array, atol, rtol)
         )
         limit = sizes.amax(-1, keepdim=True) * share
-        limit = limit.maximum(least) if is_tensor(least) else limit.clamp(min=least)
+        limit = limit.maximum(least) if is_per_matrix(least) else limit.clamp(min=least)
         return (sizes > limit).sum(-1)
 
     return write_out("linalg_matrix_rank", (A,), out, compute)

@@ -101,7 +101,7 @@ def _compute_qr(A: Any, mode: str) -> Any:
             f"qr received unrecognized mode '{mode}' but expected one of 'reduced' (default), "
             "'r', or 'complete'"
         )
-    common.matrices(A._array, "linalg.qr")
+    common.check_matrices(A._array, "linalg.qr")
     if A._array.dtype.kind not in "fc" and A._array.dtype.kind != "V":
         common.floating(A._array, "linalg.qr")
     common.lapack_only(A._array, "geqrf_cpu")

@@ -15,7 +15,7 @@ from rushlight.core.record import apply
 from rushlight.ops.checks import check_tensor
 from rushlight.ops.each_member import batch_leading
 from rushlight.ops.linalg import common
-from rushlight.ops.linalg.common import by_columns, mh, mt, rows
+from rushlight.ops.linalg.common import by_columns, mh, mt, row_scale
 from rushlight.ops.out import write_out, write_outs
 from rushlight.ops.registry import function, implements, op
 from rushlight.ops.sample_inputs import drawn
@@ -113,23 +113,23 @@ class Solve(Op):
     def forward(self, a: Any, b: Any) -> Any:
         if not self.vector:
             return self.solve_side(a, b)
-        x, info = self.solve_side(a, rows(b))
+        x, info = self.solve_side(a, row_scale(b))
         # PyTorch lays a batch of vectors out as if it were a matrix
         x = v.window(x, (..., 0))
         return by_columns(x) if self.left and x.ndim > 1 else x, info
 
     def vjp(self, node: Node, g: Any, a: Any, x: Any) -> Any:
-        g = rows(g[0]) if self.vector else g[0]
+        g = row_scale(g[0]) if self.vector else g[0]
         step, _ = self.solve_side(mh(a), g)
         ga: Any = None
         if node._needs_grad(0):
-            turned = mh(rows(x) if self.vector else x)
+            turned = mh(row_scale(x) if self.vector else x)
             ga = -(step @ turned if self.left else turned @ step)
         return ga, v.window(step, (..., 0)) if self.vector else step
 
     def jvp(self, ts: tuple[Any, ...], xs: tuple[Any, ...], y: Any) -> Any:
-        x = rows(y[0]) if self.vector else y[0]
-        t: Any = None if ts[1] is None else rows(ts[1]) if self.vector else ts[1]
+        x = row_scale(y[0]) if self.vector else y[0]
+        t: Any = None if ts[1] is None else row_scale(ts[1]) if self.vector else ts[1]
         if ts[0] is not None:
             moved = ts[0] @ x if self.left else x @ ts[0]
             t = -moved if t is None else t - moved

@@ -13,7 +13,7 @@ from rushlight.core.graph import Node, Op, wrap
 from rushlight.core.record import apply
 from rushlight.ops.checks import check_tensor, is_batched, raw_dtype
 from rushlight.ops.nn.embedding import outside, shorten_rows, sparse_rows
-from rushlight.ops.reduction.family import narrow, wide
+from rushlight.ops.reduction.family import narrow, widen
 from rushlight.ops.registry import function, functional, functions, op, shared_op
 from rushlight.ops.sample_inputs import Draw
 from rushlight.size import Size
@@ -69,7 +69,7 @@ class EmbeddingBagSum(Bag):
         return None if f is None else v.window(v.cast(f, raw_dtype(like)), (..., None))
 
     def forward(self, w: Any, i: Any, bags: Any, s: Any) -> Any:
-        rows = wide(v.pick(w, (v.SLOT,), i))
+        rows = widen(v.pick(w, (v.SLOT,), i))
         f = self.factors(i, bags, s, rows)
         if f is not None:
             rows = rows * f

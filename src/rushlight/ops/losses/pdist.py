@@ -42,16 +42,17 @@ class Pdist(Op):
         i, j = v.nonzero(v.triangle(v.full(asarray(0), (n, n), True, _BOOL), 1, False))
         return v.constant(x, i, _INT64), v.constant(x, j, _INT64)
 
-    def gaps(self, x: Any) -> Any:
+    def differences(self, x: Any) -> Any:
+        """The first row less the second, of each pair."""
         i, j = self.pairs(x)
         rows = (v.SLOT, slice(None))
         return v.pick(x, rows, i) - v.pick(x, rows, j)
 
     def forward(self, x: Any) -> Any:
-        return self.distance.size(self.gaps(x))
+        return self.distance.size(self.differences(x))
 
     def vjp(self, node: Node, g: Any, x: Any, y: Any) -> Any:
-        slope = self.distance.slope(self.gaps(x), y)
+        slope = self.distance.slope(self.differences(x), y)
         if slope is None:
             return (x * 0,)
         step = v.window(g, (..., None)) * slope
@@ -61,10 +62,10 @@ class Pdist(Op):
         return (v.unpick(step, shape, rows, i) - v.unpick(step, shape, rows, j),)
 
     def jvp(self, ts: tuple[Any, ...], xs: tuple[Any, ...], y: Any) -> Any:
-        slope = self.distance.slope(self.gaps(xs[0]), y)
+        slope = self.distance.slope(self.differences(xs[0]), y)
         if slope is None:
             return y * 0
-        return v.reduce_sum(self.gaps(ts[0]) * slope, (-1,), False)
+        return v.reduce_sum(self.differences(ts[0]) * slope, (-1,), False)
 
     @staticmethod
     def samples(draw: Draw) -> Iterator[tuple[Any, ...]]:

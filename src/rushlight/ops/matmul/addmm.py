@@ -18,7 +18,14 @@ from rushlight.errors import ONE_DTYPE, check_expandable, product_mismatch
 from rushlight.ops import old_forms
 from rushlight.ops.checks import c_name, check_tensor, tensor_type
 from rushlight.ops.creation.fill import number_for
-from rushlight.ops.matmul.mm import left_of, mat_vec, outer_of, refuse, right_of, times
+from rushlight.ops.matmul.mm import (
+    left_of,
+    mat_vec,
+    matmul_wide,
+    outer_of,
+    refuse_matmul_dtype,
+    right_of,
+)
 from rushlight.ops.numbers import Number
 from rushlight.ops.out import write_out
 from rushlight.ops.registry import describe, function, op, variant
@@ -96,7 +103,7 @@ class Addmm(AddProduct):
         self.columns = columns  # as in `Mm`
 
     def times(self, a: Any, b: Any) -> Any:
-        return times(a, b)
+        return matmul_wide(a, b)
 
     def left(self, g: Any, b: Any, a: Any) -> Any:
         return left_of(g, b, self.columns)
@@ -144,13 +151,13 @@ class Addbmm(AddProduct):
     reads: ClassVar = {1: ("batch2",), 2: ("batch1",)}
 
     def times(self, a: Any, b: Any) -> Any:
-        return reduce_sum(times(a, b), (-3,), False)
+        return reduce_sum(matmul_wide(a, b), (-3,), False)
 
     def left(self, g: Any, b: Any, a: Any) -> Any:
-        return times(batch_of_one(g), swap(b, -1, -2))
+        return matmul_wide(batch_of_one(g), swap(b, -1, -2))
 
     def right(self, g: Any, a: Any, b: Any) -> Any:
-        return times(swap(a, -1, -2), batch_of_one(g))
+        return matmul_wide(swap(a, -1, -2), batch_of_one(g))
 
     @staticmethod
     def samples(draw: Draw) -> Iterator[tuple[Any, ...]]:
@@ -264,7 +271,7 @@ def addmm_of(x: Any, a: Any, b: Any, beta: Any, alpha: Any, out: Any, place: boo
         raise RuntimeError(product_mismatch((n, k), (m, p)))
     if not x._array.dtype == a._array.dtype == b._array.dtype:
         _same_dtype(self=x, mat1=a, mat2=b)
-    refuse(a._array.dtype, "addmm_impl_cpu_")
+    refuse_matmul_dtype(a._array.dtype, "addmm_impl_cpu_")
     columns = columns_of(a, b)
     if beta == 1 and alpha == 1:
         what = ADDMMS[columns]
@@ -290,7 +297,7 @@ def _addmv(x: Any, a: Any, b: Any, beta: Any, alpha: Any, out: Any, place: bool)
             "addmv input tensors must have the same dtype, but got "
             f"{kinds[0]}, {kinds[1]}, and {kinds[2]}\n{ONE_DTYPE}"
         )
-    refuse(a._array.dtype, "addmv_impl_cpu")
+    refuse_matmul_dtype(a._array.dtype, "addmv_impl_cpu")
     return _go("addmv", Addmv(*_weights(a, beta, alpha)), (x, a, b), (n,), out, place)
 
 
@@ -304,7 +311,7 @@ def _batches(a: Any, b: Any) -> tuple[int, int, int]:
             "Expected size for first two dimensions of batch2 tensor to be: "
             f"[{count}, {k}] but got: [{count_b}, {m}]."
         )
-    refuse(a._array.dtype, "bmm")
+    refuse_matmul_dtype(a._array.dtype, "bmm")
     return count, n, p
 
 

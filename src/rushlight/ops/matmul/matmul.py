@@ -15,8 +15,8 @@ from rushlight.core.operators import table as operators
 from rushlight.core.record import apply, recording
 from rushlight.ops.checks import check_tensors
 from rushlight.ops.matmul.mm import DOT, MMS, bmm_of, dot_of, mm_of, mv_of
-from rushlight.ops.mistakes import BLAMED, blame
-from rushlight.ops.numbers import plain
+from rushlight.ops.mistakes import BLAMED, better_error
+from rushlight.ops.numbers import python_number
 from rushlight.ops.out import write_out
 from rushlight.ops.registry import function, implements, overridden, takes_over
 from rushlight.ops.view.expand import broadcast_shape
@@ -32,17 +32,17 @@ def matmul(input: Any, other: Any, *, out: Any = None) -> Any:
     """
     try:
         if out is None:
-            return product(input, other)
-        return write_out("matmul", (input, other), out, lambda: product(input, other))
+            return matmul_product(input, other)
+        return write_out("matmul", (input, other), out, lambda: matmul_product(input, other))
     except BLAMED as error:
         if takes_over((input, other, out), {}):
             return overridden(matmul, input, other, out=out)
-        if (better := blame("matmul", matmul, (input, other), {}, error)) is not None:
+        if (better := better_error("matmul", matmul, (input, other), {}, error)) is not None:
             raise better from None
         raise
 
 
-def product(a: Any, b: Any) -> Any:
+def matmul_product(a: Any, b: Any) -> Any:
     """`a @ b` of two tensors: one of the products above, with views around it."""
     m, n = a._array.ndim, b._array.ndim
     if m == 2 and n == 2:
@@ -60,14 +60,14 @@ def product(a: Any, b: Any) -> Any:
     if m == 3 and n == 3:
         # a batch of one that wants gradients: one product, not one a matrix
         k, p = a._array.shape[0], b._array.shape[0]
-        if k > 1 and p == 1 and requires_grad(b):
-            return fold(a, b.squeeze(0))
-        if p > 1 and k == 1 and requires_grad(a):
-            return fold(a.squeeze(0), b)
-    return fold(a, b) if folds(a, b) else multiply_batches(a, b)
+        if k > 1 and p == 1 and records_grad(b):
+            return fold_batch(a, b.squeeze(0))
+        if p > 1 and k == 1 and records_grad(a):
+            return fold_batch(a.squeeze(0), b)
+    return fold_batch(a, b) if folds(a, b) else multiply_batches(a, b)
 
 
-def requires_grad(t: Any) -> bool:
+def records_grad(t: Any) -> bool:
     return bool(t._requires_grad or t._node is not None) and recording()
 
 
@@ -80,7 +80,7 @@ def folds(a: Any, b: Any) -> bool:
     large, small = (a, b) if a._array.ndim >= b._array.ndim else (b, a)
     if large._array.ndim < 3 or small._array.ndim > 2:
         return False
-    if requires_grad(small):
+    if records_grad(small):
         return True
     if a._array.ndim == 2:
         return False
@@ -90,7 +90,7 @@ def folds(a: Any, b: Any) -> bool:
     return all(x.strides[d] == x.strides[d + 1] * x.shape[d + 1] for d in range(x.ndim - 2))
 
 
-def fold(a: Any, b: Any) -> Any:
+def fold_batch(a: Any, b: Any) -> Any:
     """A batch times one matrix or vector, as one product; if the batch stands right, transposed."""
     turned = a._array.ndim < b._array.ndim
     large, small = (b.mT, a) if turned else (a, b)
@@ -135,7 +135,7 @@ def multiply_batches(a: Any, b: Any) -> Any:
 
 
 operators.mm = MMS
-operators.matmul = product  # `a @ b` that is not two plain matrices
+operators.matmul = matmul_product  # `a @ b` that is not two plain matrices
 
 
 @function(name="__rmatmul__", free=False)
@@ -143,7 +143,7 @@ def _at_right(self: Any, other: Any) -> Any:
     """other @ self"""
     if not isinstance(other, TensorBase):
         return operators.foreign("__rmatmul__", self, other)
-    return product(other, self)
+    return matmul_product(other, self)
 
 
 @implements("turned")
@@ -153,7 +153,7 @@ def _turned(x: Any) -> Any:
 
 @implements("matmul", "narrow_matmul")
 def _matmul(a: Any, b: Any) -> Any:
-    return product(operand(a), operand(b))
+    return matmul_product(operand(a), operand(b))
 
 
 # --- over chosen dimensions -----------------------------------------------------------------------
@@ -186,7 +186,7 @@ def tensordot(a: Any, b: Any, dims: Any = 2, out: Any = None) -> Any:
     """
     if isinstance(dims, TensorBase):
         dims = dims._array.tolist() if dims._array.size > 1 else int(dims._array.item())
-    dims = plain(dims)
+    dims = python_number(dims)
     if not isinstance(dims, (int, tuple, list)) or isinstance(dims, bool):
         raise RuntimeError(
             "tensordot expects dims to be int or tuple[list[int], list[int]] or list[list[int]] "

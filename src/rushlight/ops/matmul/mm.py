@@ -18,7 +18,7 @@ from rushlight.core.record import apply
 from rushlight.errors import ONE_DTYPE, product_mismatch
 from rushlight.ops.checks import c_name, check_tensor, check_tensors
 from rushlight.ops.each_member import batch_leading
-from rushlight.ops.mistakes import BLAMED, blame
+from rushlight.ops.mistakes import BLAMED, better_error
 from rushlight.ops.out import write_out
 from rushlight.ops.registry import function, op, overridden, takes_over
 from rushlight.ops.sample_inputs import drawn
@@ -28,7 +28,7 @@ _FLOAT64: Final = dtypes.float64.numpy
 _REFUSED: Final = (dtypes.bool_, dtypes.uint16, dtypes.uint32, dtypes.uint64)
 
 
-def refuse(raw: Any, kernel: str) -> None:
+def refuse_matmul_dtype(raw: Any, kernel: str) -> None:
     """PyTorch has no product of bools, nor of the wider unsigned integers."""
     if raw.kind in "bu" and dtypes.of(raw) in _REFUSED:
         kind = dtypes.of(raw).scalar_type
@@ -36,7 +36,7 @@ def refuse(raw: Any, kernel: str) -> None:
 
 
 # --- the products, over any number of batch dimensions in front -----------------------------------
-def times(a: Any, b: Any) -> Any:
+def matmul_wide(a: Any, b: Any) -> Any:
     """The matrix product; low precision is summed in float32."""
     if a.dtype.itemsize < 4:
         return narrow_matmul(a, b)
@@ -46,15 +46,15 @@ def times(a: Any, b: Any) -> Any:
 def mat_vec(a: Any, x: Any) -> Any:
     """A matrix times a vector."""
     if x.ndim == 1:
-        return times(a, x)
-    y = times(a, reshape(x, (*x.shape, 1)))
+        return matmul_wide(a, x)
+    y = matmul_wide(a, reshape(x, (*x.shape, 1)))
     return reshape(y, y.shape[:-1])
 
 
 def vec_vec(a: Any, b: Any) -> Any:
     """The sum of the products of two vectors' elements."""
     if a.ndim == 1 and b.ndim == 1:
-        return times(a, b)
+        return matmul_wide(a, b)
     return reduce_sum(a * b, (-1,), False)
 
 
@@ -70,12 +70,18 @@ def scale_vector(g: Any, x: Any) -> Any:
 
 def left_of(g: Any, b: Any, columns: int) -> Any:
     """The gradient of the left factor of a product; see Note [Products of turned matrices]."""
-    return swap(times(b, swap(g, -1, -2)), -1, -2) if columns & 1 else times(g, turned(b))
+    return (
+        swap(matmul_wide(b, swap(g, -1, -2)), -1, -2) if columns & 1 else matmul_wide(g, turned(b))
+    )
 
 
 def right_of(g: Any, a: Any, columns: int) -> Any:
     """The gradient of the right factor, likewise."""
-    return swap(times(swap(g, -1, -2), a), -1, -2) if columns & 2 else times(swap(a, -1, -2), g)
+    return (
+        swap(matmul_wide(swap(g, -1, -2), a), -1, -2)
+        if columns & 2
+        else matmul_wide(swap(a, -1, -2), g)
+    )
 
 
 @op
@@ -234,7 +240,7 @@ def mm_of(a: Any, b: Any) -> Any:
             f"{c_name(raw)} != {c_name(xb.dtype)}\n{ONE_DTYPE}"
         )
     if raw.kind != "f":
-        refuse(raw, "addmm_impl_cpu_")
+        refuse_matmul_dtype(raw, "addmm_impl_cpu_")
     return apply(MMS[columns_of(a, b)], a, b)
 
 
@@ -245,7 +251,7 @@ def bmm_of(a: Any, b: Any) -> Any:
     if raw != other:
         have, got = dtypes.of(raw).scalar_type, dtypes.of(other).scalar_type
         raise RuntimeError(f"expected scalar type {have} but found {got}\n{ONE_DTYPE}")
-    refuse(raw, "bmm")
+    refuse_matmul_dtype(raw, "bmm")
     return apply(BMM, a, b)
 
 
@@ -262,7 +268,7 @@ def mv_of(a: Any, x: Any) -> Any:
             f"addmv input tensors must have the same dtype, but got {vec}, {mat}, and {vec}\n"
             f"{ONE_DTYPE}"
         )
-    refuse(raw, "addmv_impl_cpu")
+    refuse_matmul_dtype(raw, "addmv_impl_cpu")
     return apply(MV, a, x)
 
 
@@ -280,7 +286,7 @@ def dot_of(what: Any, a: Any, b: Any) -> Any:
             f"inconsistent tensor size, expected tensor [{xa.size}] and src [{xb.size}] to have "
             f"the same number of elements, but got {xa.size} and {xb.size} elements respectively"
         )
-    refuse(xa.dtype, "dot")
+    refuse_matmul_dtype(xa.dtype, "dot")
     return apply(what, a, b)
 
 
@@ -301,7 +307,7 @@ def mm(input: Any, mat2: Any, *, out: Any = None) -> Any:
     except BLAMED as error:
         if takes_over((input, mat2, out), {}):
             return overridden(mm, input, mat2, out=out)
-        if (better := blame("mm", mm, (input, mat2), {}, error)) is not None:
+        if (better := better_error("mm", mm, (input, mat2), {}, error)) is not None:
             raise better from None
         raise
 
@@ -325,7 +331,7 @@ def bmm(input: Any, mat2: Any, *, out: Any = None) -> Any:
     except BLAMED as error:
         if takes_over((input, mat2, out), {}):
             return overridden(bmm, input, mat2, out=out)
-        if (better := blame("bmm", bmm, (input, mat2), {}, error)) is not None:
+        if (better := better_error("bmm", bmm, (input, mat2), {}, error)) is not None:
             raise better from None
         raise
 
@@ -346,7 +352,7 @@ def mv(input: Any, vec: Any, *, out: Any = None) -> Any:
     except BLAMED as error:
         if takes_over((input, vec, out), {}):
             return overridden(mv, input, vec, out=out)
-        if (better := blame("mv", mv, (input, vec), {}, error)) is not None:
+        if (better := better_error("mv", mv, (input, vec), {}, error)) is not None:
             raise better from None
         raise
 
@@ -363,7 +369,7 @@ def dot(input: Any, tensor: Any, *, out: Any = None) -> Any:
     except BLAMED as error:
         if takes_over((input, tensor, out), {}):
             return overridden(dot, input, tensor, out=out)
-        if (better := blame("dot", dot, (input, tensor), {}, error)) is not None:
+        if (better := better_error("dot", dot, (input, tensor), {}, error)) is not None:
             raise better from None
         raise
 

@@ -15,7 +15,7 @@ from rushlight.core.grad_mode import state
 from rushlight.core.graph import wrap
 from rushlight.core.transforms.stack import innermost
 from rushlight.ops.checks import check_tensor
-from rushlight.ops.random.batching import around, draw_new
+from rushlight.ops.random.batching import draw_new, enclosing_vmap
 from rushlight.ops.registry import describe, function, functional, variant
 
 _ALPHA: Final = 1.7580993408473766  # where SELU levels off below 0
@@ -24,10 +24,10 @@ _ALPHA: Final = 1.7580993408473766  # where SELU levels off below 0
 def drop(
     input: Any, p: float, inplace: bool = False, features: bool = False, alpha: bool = False
 ) -> Any:
-    """input times a mask of 0 and 1/(1-p), drawn for each element, or for whole `features`.
+    """`input` times a mask of 0 and 1/(1-p), drawn for each element, or for whole `features`.
 
-    With `alpha` what is dropped becomes -1.758 instead of 0, and the result is scaled and shifted
-    so that mean and variance stay.
+    With `alpha`, dropped elements become -1.758 instead of 0, and the result is scaled and shifted
+    so that mean and variance are preserved.
     """
     x = input._array
     if p == 0 or x.size == 0:
@@ -45,23 +45,26 @@ def drop(
 
 
 def _noise(x: Any, p: float, features: bool, mask: Callable[[Any, float], Any]) -> Any:
-    """A mask for the array `x`, in its layout; inside transforms row by row, as in PyTorch."""
+    """A mask for the array `x`, in its memory layout; inside transforms row by row, as in
+    PyTorch."""
     if features and x.ndim < 2:
         raise RuntimeError("Feature dropout requires at least 2 dimensions in the input")
     shape = (*x.shape[:2], *(1,) * (x.ndim - 2)) if features else x.shape
     if state.level != 0 and innermost() is not None:
-        return _inside(shape, x.dtype, device_of(x), p, mask)
+        return _noise_in_transform(shape, x.dtype, device_of(x), p, mask)
     if device_of(x).type == "meta":
         return wrap(v.empty(x, shape, x.dtype))
     host = to_host(x)
     return wrap(from_host(mask(v.empty(host, shape, host.dtype) if features else host, p), x))
 
 
-def _inside(
+def _noise_in_transform(
     shape: tuple[int, ...], dtype: Any, place: Any, p: float, mask: Callable[[Any, float], Any]
 ) -> Any:
-    if (level := around()) is not None:
-        return draw_new(level, shape, False, lambda shape, _: _inside(shape, dtype, place, p, mask))
+    if (level := enclosing_vmap()) is not None:
+        return draw_new(
+            level, shape, False, lambda shape, _: _noise_in_transform(shape, dtype, place, p, mask)
+        )
     return wrap(move(mask(make_array(shape, dtype, CPU), p), place))
 
 
@@ -124,12 +127,12 @@ def _feature_dropout(name: str, n: int, input: Any, p: float, training: bool, in
             f"use dropout instead. {note}",
             stacklevel=3,
         )
-    lone = rank == n + 1 and n != 2
+    unbatched = rank == n + 1 and n != 2  # for images PyTorch takes such an input for a batch
     x = input
-    if lone:
+    if unbatched:
         x = input.unsqueeze_(0) if inplace else input.unsqueeze(0)
     y = drop(x, p, inplace, True) if training else x
-    if lone:
+    if unbatched:
         return y.squeeze_(0) if inplace else y.squeeze(0)
     return y
 

@@ -66,7 +66,7 @@ class Embedding(Op):
 def sparse_rows(g: Any, i: Any, shape: tuple[int, ...], padding_idx: int) -> Any:
     """The gradient of a table whose rows `i` were read, as a sparse array: a row for each index,
     except for those that are `padding_idx`."""
-    from rushlight.arrays.sparse import sparse_of  # late: few programs use it
+    from rushlight.arrays.sparse_rules import sparse_of  # late: few programs use it
 
     i, g = v.reshape(i, (1, -1)), v.reshape(g, (-1, *shape[1:]))
     if padding_idx >= 0:

@@ -13,8 +13,8 @@ from rushlight.core.record import apply
 from rushlight.errors import hide_insides
 from rushlight.ops.checks import check_tensor, raw_dtype
 from rushlight.ops.matmul.addmm import ADDMMS, addmm_of, batch_of_one
-from rushlight.ops.matmul.matmul import product
-from rushlight.ops.matmul.mm import times
+from rushlight.ops.matmul.matmul import matmul_product
+from rushlight.ops.matmul.mm import matmul_wide
 from rushlight.ops.registry import function, functional, op, overridden, takes_over
 from rushlight.ops.sample_inputs import drawn
 
@@ -39,7 +39,7 @@ def linear(input: Any, weight: Any, bias: Any = None) -> Any:
             )
         turned = weight.t()
         if bias is None:
-            return product(input, turned)
+            return matmul_product(input, turned)
         check_tensor(bias, "linear", "bias", 3)
         if n == 2:
             if m == 2:
@@ -61,7 +61,7 @@ def linear(input: Any, weight: Any, bias: Any = None) -> Any:
                     rows *= size
                 y = addmm_of(bias, input.reshape(rows, k), turned, 1, 1, None, False)
                 return y.view(*lead, weight._array.shape[0])
-        return product(input, turned) + bias
+        return matmul_product(input, turned) + bias
     except Exception as error:
         if takes_over((input, weight, bias), {}):
             return overridden(linear, input, weight, bias)
@@ -92,7 +92,7 @@ class Trilinear(Op):
         low = low_precision(dtype)
         if low:
             a, w, b = (cast(x, dtypes.float32.numpy) for x in (a, w, b))
-        inner = times(batch_of_one(a), w)  # [o, n, j]
+        inner = matmul_wide(batch_of_one(a), w)  # [o, n, j]
         if low:  # rounded here as well, as in PyTorch, where this is a product of its own
             inner = cast(cast(inner, dtype), dtypes.float32.numpy)
         y = reduce_sum(inner * batch_of_one(b), (-1,), False)  # [o, n]
@@ -103,12 +103,12 @@ class Trilinear(Op):
         h = reshape(h, (*h.shape, 1))  # [o, n, 1]
         ga = gw = gb = None
         if node._needs_grad(0):
-            back = times(batch_of_one(conj(b)), swap(conj(w), -1, -2))  # [o, n, i]
+            back = matmul_wide(batch_of_one(conj(b)), swap(conj(w), -1, -2))  # [o, n, i]
             ga = reduce_sum(h * back, (-3,), False)
         if node._needs_grad(1):
-            gw = times(swap(h * batch_of_one(conj(a)), -1, -2), batch_of_one(conj(b)))
+            gw = matmul_wide(swap(h * batch_of_one(conj(a)), -1, -2), batch_of_one(conj(b)))
         if node._needs_grad(2):
-            gb = reduce_sum(h * times(batch_of_one(conj(a)), conj(w)), (-3,), False)
+            gb = reduce_sum(h * matmul_wide(batch_of_one(conj(a)), conj(w)), (-3,), False)
         return ga, gw, gb
 
     def jvp(self, ts: tuple[Any, ...], xs: tuple[Any, ...], y: Any) -> Any:

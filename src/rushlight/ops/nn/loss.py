@@ -116,7 +116,7 @@ class TwoSided(Loss):
         return self.apply_reduction(out)
 
 
-def pairs(cls: Any, draw: Draw, *more: Any) -> Iterator[tuple[Any, ...]]:
+def sample_pairs(cls: Any, draw: Draw, *more: Any) -> Iterator[tuple[Any, ...]]:
     for reduction in (NONE, MEAN, SUM):
         yield cls(reduction, 2, *more), draw.real(2, 3), draw.real(2, 3)
     yield cls(MEAN, 0, *more), draw.real(), draw.real()
@@ -141,7 +141,7 @@ def reduction_enum(
     return REDUCTIONS[reduction]
 
 
-def pair(input: Any, target: Any, kernel: str) -> tuple[Any, Any]:
+def broadcast_pair(input: Any, target: Any, kernel: str) -> tuple[Any, Any]:
     """Input and target in one shape and dtype."""
     a, b = input._array, target._array
     if a.shape != b.shape:

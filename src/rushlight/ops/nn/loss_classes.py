@@ -15,15 +15,10 @@ from rushlight.core.families import is_complex
 from rushlight.core.graph import Op
 from rushlight.core.record import apply
 from rushlight.errors import sentence
-from rushlight.ops.checks import (
-    check_tensors,
-    is_batched,
-    not_implemented,
-    refuse_grad,
-)
+from rushlight.ops.checks import check_tensors, is_batched, not_implemented, refuse_grad
 from rushlight.ops.nn.embedding import outside
 from rushlight.ops.nn.loss import MEAN, NONE, SUM, reduce_loss, reduction_enum
-from rushlight.ops.nn.softmax import LogSoftmax, along
+from rushlight.ops.nn.softmax import LogSoftmax, apply_along
 from rushlight.ops.operands import integral
 from rushlight.ops.registry import functional, functions, op, shared_op
 from rushlight.ops.sample_inputs import Draw
@@ -37,7 +32,7 @@ class NllLoss(Op):
     """-weight[target] * x[target] along the class axis; the mean is by the weights.
 
     `masked` says that some targets are `ignore_index` and do not count. `rank` is the target's. The
-    weight gets no gradient: the public functions refuse one that asks.
+    weight gets no gradient: the public functions refuse one that requires it.
     """
 
     name = "nll_loss"
@@ -285,7 +280,7 @@ def cross_entropy(
     if not 0 <= label_smoothing <= 1:
         raise RuntimeError(f"label_smoothing must be between 0.0 and 1.0. Got: {label_smoothing:g}")
     dim = 0 if input._array.ndim == 1 else 1
-    logs = along(LogSoftmax, "log_softmax", input, dim, None)
+    logs = apply_along(LogSoftmax, "log_softmax", input, dim, None)
     if label_smoothing:
         return _smooth_targets(logs, target, weight, how, ignore_index, label_smoothing, dim)
     return _nll(logs, target, weight, how, ignore_index)
@@ -309,7 +304,7 @@ def _soft_targets(input: Any, target: Any, weight: Any, how: int, smoothing: flo
         )
     if smoothing:
         target = target * (1 - smoothing) + smoothing / classes
-    y = along(LogSoftmax, "log_softmax", input, dim, None) * target
+    y = apply_along(LogSoftmax, "log_softmax", input, dim, None) * target
     if weight is not None:
         y = y * _per_class(weight, rank)
     if how == NONE:

@@ -10,7 +10,13 @@ from typing import Any
 from rushlight.arrays.vocabulary import special
 from rushlight.core.record import apply
 from rushlight.ops.checks import check_tensor, check_tensors, refuse_grad
-from rushlight.ops.nn.loss import TwoSided, pair, pairs, reduce_loss, reduction_enum
+from rushlight.ops.nn.loss import (
+    TwoSided,
+    broadcast_pair,
+    reduce_loss,
+    reduction_enum,
+    sample_pairs,
+)
 from rushlight.ops.nn.softmax import pairwise_distance
 from rushlight.ops.registry import functional, functions, op, shared_op
 from rushlight.ops.sample_inputs import Draw
@@ -33,7 +39,7 @@ class SoftMarginLoss(TwoSided):
 
     @staticmethod
     def samples(draw: Draw) -> Iterator[tuple[Any, ...]]:
-        yield from pairs(SoftMarginLoss, draw)
+        yield from sample_pairs(SoftMarginLoss, draw)
 
 
 @functional()
@@ -48,7 +54,7 @@ def soft_margin_loss(
     """
     how = reduction_enum(reduction, size_average, reduce)
     refuse_grad("soft_margin_loss", target=target)
-    a, b = pair(input, target, "soft_margin_loss")
+    a, b = broadcast_pair(input, target, "soft_margin_loss")
     return apply(shared_op(SoftMarginLoss, how, a._array.ndim), a, b)
 
 

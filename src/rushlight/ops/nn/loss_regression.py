@@ -9,13 +9,20 @@ from typing import Any
 
 from rushlight import dtypes
 from rushlight.arrays import vocabulary as v
-from rushlight.arrays.batched import bottom, numbers
+from rushlight.arrays.batched import bottom, without_histories
 from rushlight.arrays.host import has_values
 from rushlight.core.families import is_complex
 from rushlight.core.record import apply
 from rushlight.ops.checks import check_tensors, not_implemented
 from rushlight.ops.nn import loss
-from rushlight.ops.nn.loss import MEAN, NONE, DifferenceLoss, pair, pairs, reduction_enum
+from rushlight.ops.nn.loss import (
+    MEAN,
+    NONE,
+    DifferenceLoss,
+    broadcast_pair,
+    reduction_enum,
+    sample_pairs,
+)
 from rushlight.ops.registry import functional, functions, op, shared_op
 from rushlight.ops.sample_inputs import Draw
 from rushlight.size import Size
@@ -33,7 +40,7 @@ def check_pair(input: Any, target: Any) -> None:
         )
 
 
-def weigh(y: Any, weight: Any, shape: Any, how: int) -> Any:
+def weighted_loss(y: Any, weight: Any, shape: Any, how: int) -> Any:
     """Losses times weights; the mean is by the weights too."""
     if weight._array.shape != shape:
         raise ValueError("Weights and input must have the same size.")
@@ -56,7 +63,7 @@ class MseLoss(DifferenceLoss):
 
     @staticmethod
     def samples(draw: Draw) -> Iterator[tuple[Any, ...]]:
-        yield from pairs(MseLoss, draw)
+        yield from sample_pairs(MseLoss, draw)
 
 
 @functional()
@@ -71,9 +78,9 @@ def mse_loss(
     """
     check_pair(input, target)
     how = reduction_enum(reduction, size_average, reduce)
-    a, b = pair(input, target, "mse_cpu")
+    a, b = broadcast_pair(input, target, "mse_cpu")
     if weight is not None:
-        return weigh(
+        return weighted_loss(
             apply(shared_op(MseLoss, NONE, a._array.ndim), a, b), weight, input._array.shape, how
         )
     return apply(shared_op(MseLoss, how, a._array.ndim), a, b)
@@ -93,7 +100,7 @@ def l1_loss(
     how = reduction_enum(reduction, size_average, reduce)
     y = (input - target).abs()
     if weight is not None:
-        return weigh(y, weight, input._array.shape, how)
+        return weighted_loss(y, weight, input._array.shape, how)
     return loss.reduce_loss(y, how)
 
 
@@ -115,7 +122,7 @@ class SmoothL1Loss(DifferenceLoss):
 
     @staticmethod
     def samples(draw: Draw) -> Iterator[tuple[Any, ...]]:
-        yield from pairs(SmoothL1Loss, draw, 0.7)
+        yield from sample_pairs(SmoothL1Loss, draw, 0.7)
 
 
 @functional()
@@ -133,7 +140,7 @@ def smooth_l1_loss(
     """
     check_pair(input, target)
     how = reduction_enum(reduction, size_average, reduce)
-    a, b = pair(input, target, "smooth_l1_cpu")
+    a, b = broadcast_pair(input, target, "smooth_l1_cpu")
     if beta < 0:
         raise RuntimeError("smooth_l1_loss does not support negative values for beta.")
     if beta == 0:
@@ -160,7 +167,7 @@ class HuberLoss(DifferenceLoss):
 
     @staticmethod
     def samples(draw: Draw) -> Iterator[tuple[Any, ...]]:
-        yield from pairs(HuberLoss, draw, 0.7)
+        yield from sample_pairs(HuberLoss, draw, 0.7)
 
 
 @functional()
@@ -174,12 +181,12 @@ def huber_loss(
     """
     check_pair(input, target)
     how = reduction_enum(reduction, None, None)
-    a, b = pair(input, target, "huber_cpu")
+    a, b = broadcast_pair(input, target, "huber_cpu")
     if delta <= 0:
         raise RuntimeError("huber_loss does not support non-positive values for delta.")
     rank = a._array.ndim
     if weight is not None:
-        return weigh(
+        return weighted_loss(
             apply(shared_op(HuberLoss, NONE, rank, delta), a, b),
             weight,
             input._array.shape,
@@ -240,7 +247,7 @@ def gaussian_nll_loss(
     if reduction not in loss.REDUCTIONS:
         raise ValueError(f"{reduction} is not valid")
     var = var.clone()
-    raw = numbers(var._array)
+    raw = without_histories(var._array)
     v.overwrite(raw, v.maximum(raw, eps))  # the gradient passes as if unchanged
     y = 0.5 * (var.log() + (input - target) ** 2 / var)
     if full:

@@ -15,10 +15,16 @@ from typing import Any, ClassVar, Final
 from rushlight import dtypes
 from rushlight.arrays import fused
 from rushlight.arrays import vocabulary as v
-from rushlight.arrays.batched import numbers
+from rushlight.arrays.batched import without_histories
 from rushlight.core.graph import Node, Op
 from rushlight.core.record import apply
-from rushlight.ops.checks import check_tensor, is_batched, levels_of, not_implemented, refuse_grad
+from rushlight.ops.checks import (
+    check_tensor,
+    is_batched,
+    not_implemented,
+    refuse_grad,
+    vmap_levels_of,
+)
 from rushlight.ops.registry import function, functional, op, shared_op
 from rushlight.ops.sample_inputs import Draw
 from rushlight.size import Size
@@ -377,7 +383,7 @@ def normalise_batch(
     _check_kinds("batch_norm", x, weight, bias)
     if training and is_batched(input):
         for t in (mean, var):
-            if t is not None and not levels_of(x) <= levels_of(t._array):
+            if t is not None and not vmap_levels_of(x) <= vmap_levels_of(t._array):
                 raise RuntimeError(_UNBATCHED)
     if not training:
         y = apply(shared_op(BatchNormEval, x.ndim, eps), input, weight, bias, mean, var)
@@ -396,7 +402,7 @@ def normalise_batch(
 
 def _follow(running: Any, value: Any, momentum: float) -> None:
     """Move a running statistic towards a new value, in place and unrecorded."""
-    value = numbers(value)  # in a batch it may have a history inside
+    value = without_histories(value)  # in a batch it may have a history inside
     v.overwrite(running._array, running._array * (1 - momentum) + value * momentum)
     running._storage.written()
 

@@ -12,7 +12,7 @@ from typing import Any, Final
 
 from rushlight import dtypes
 from rushlight.arrays import vocabulary as v
-from rushlight.arrays.batched import numbers
+from rushlight.arrays.batched import without_histories
 from rushlight.core.elementwise import result_dtype
 from rushlight.core.graph import Node, Op, TensorBase
 from rushlight.core.record import apply
@@ -21,7 +21,7 @@ from rushlight.ops.each_member import batch_leading
 from rushlight.ops.numbers import Operand
 from rushlight.ops.out import write_out
 from rushlight.ops.pointwise.family import Through
-from rushlight.ops.reduction.family import narrow, wide
+from rushlight.ops.reduction.family import narrow, widen
 from rushlight.ops.registry import describe, function, functional, functions, op, shared_op, variant
 from rushlight.ops.sample_inputs import drawn
 from rushlight.ops.view.expand import broadcast_shape
@@ -66,8 +66,8 @@ class Softmax(Through, Along):
 
     def through(self, g: Any, y: Any) -> Any:
         """The Jacobian, which is its own transpose."""
-        w = wide(y)
-        h = wide(g) * w
+        w = widen(y)
+        h = widen(g) * w
         return narrow(h - w * v.reduce_sum(h, self.dims, True), y)
 
     samples = drawn(real=[(-1, (2, 3)), (-2, (2, 3)), (-1, (2, 0)), (None, ())])
@@ -90,17 +90,17 @@ class LogSoftmax(Along):
         return z - v.log(v.reduce_sum(v.exp(z), self.dims, True))
 
     def vjp(self, node: Node, g: Any, y: Any) -> Any:
-        w = wide(g)
-        return (narrow(w - v.exp(wide(y)) * v.reduce_sum(w, self.dims, True), g),)
+        w = widen(g)
+        return (narrow(w - v.exp(widen(y)) * v.reduce_sum(w, self.dims, True), g),)
 
     def jvp(self, ts: tuple[Any, ...], xs: tuple[Any, ...], y: Any) -> Any:
-        t = wide(ts[0])
-        return narrow(t - v.reduce_sum(v.exp(wide(y)) * t, self.dims, True), y)
+        t = widen(ts[0])
+        return narrow(t - v.reduce_sum(v.exp(widen(y)) * t, self.dims, True), y)
 
     samples = drawn(real=[(-1, (2, 3)), (-2, (2, 3)), (-1, (2, 0)), (None, ())])
 
 
-def along(cls: Any, title: str, input: Any, dim: Any, dtype: Any) -> Any:
+def apply_along(cls: Any, title: str, input: Any, dim: Any, dtype: Any) -> Any:
     """Apply softmax or log_softmax, after a cast if `dtype` is given."""
     if not isinstance(input, TensorBase):
         check_tensor(input, title)
@@ -137,11 +137,11 @@ def _export(cls: Any, text: str, example: str, shown: str, half: str) -> None:
 
     def free(input: Any, dim: Any, dtype: Any = None, *, out: Any = None) -> Any:
         if out is None:
-            return along(cls, name, input, dim, dtype)
-        return write_out(name, (input,), out, lambda: along(cls, name, input, dim, dtype))
+            return apply_along(cls, name, input, dim, dtype)
+        return write_out(name, (input,), out, lambda: apply_along(cls, name, input, dim, dtype))
 
     def guessing(input: Any, dim: Any = None, _stacklevel: int = 3, dtype: Any = None) -> Any:
-        return along(cls, name, input, _implicit(name, input, dim, _stacklevel), dtype)
+        return apply_along(cls, name, input, _implicit(name, input, dim, _stacklevel), dtype)
 
     doc = describe(text, f"torch.{name}(torch.tensor([{example}]), dim=0)", shown)
     function()(variant(free, name, doc))
@@ -166,7 +166,9 @@ def softmin(input: Any, dim: Any = None, _stacklevel: int = 3, dtype: Any = None
     >>> torch.nn.functional.softmin(torch.tensor([0., 0.]), dim=0)
     tensor([0.5000, 0.5000])
     """
-    return along(Softmax, "softmax", -input, _implicit("softmin", input, dim, _stacklevel), dtype)
+    return apply_along(
+        Softmax, "softmax", -input, _implicit("softmin", input, dim, _stacklevel), dtype
+    )
 
 
 @functional()
@@ -186,7 +188,7 @@ def gumbel_softmax(
         warnings.warn("`eps` parameter is deprecated and has no effect.", stacklevel=2)
     kind = dtypes.contiguous_format
     noise = functions["empty_like"](logits, memory_format=kind).exponential_()
-    soft = along(Softmax, "softmax", (logits - noise.log()) / tau, dim, None)
+    soft = apply_along(Softmax, "softmax", (logits - noise.log()) / tau, dim, None)
     if not hard:
         return soft
     index = soft.max(dim, keepdim=True)[1]
@@ -289,7 +291,7 @@ def cosine_similarity(x1: Any, x2: Any, dim: int = 1, eps: float = 1e-8) -> Any:
 def _length(x: Any, dim: int, eps: float) -> Any:
     """The norm, at least `eps`. The gradient is the norm's own even where `eps` was put."""
     n = x.norm(2, dim, keepdim=True).clone()
-    raw = numbers(n._array)
+    raw = without_histories(n._array)
     v.overwrite(raw, v.maximum(raw, eps))
     return n
 

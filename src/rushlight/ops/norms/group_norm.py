@@ -22,7 +22,7 @@ from rushlight.size import Size
 class GroupNorm(Normalise):
     """Normalise each example over each of `groups` groups of channels and all positions.
 
-    Inside, the input has four axes: example, group, channel of the group, position.
+    The rules see the input with four axes: example, group, channel of the group, position.
     """
 
     name = "native_group_norm"
@@ -37,6 +37,7 @@ class GroupNorm(Normalise):
         self.eps = eps
 
     def split(self, x: Any) -> Any:
+        """The input with those four axes."""
         n, channels, *rest = x.shape
         each = channels // self.groups
         return v.reshape(x, (n, self.groups, each, math.prod(rest)))
@@ -50,20 +51,20 @@ class GroupNorm(Normalise):
         flat = mean.shape[:2]
         return v.reshape(y, x.shape), v.reshape(mean, flat), v.reshape(rstd, flat)
 
-    def stand(self, statistic: Any) -> Any:
-        """A value an example and group, in the shape that broadcasts against the input inside."""
+    def broadcastable(self, statistic: Any) -> Any:
+        """A statistic (one value per example and group) in a shape that broadcasts with `split`."""
         return v.reshape(statistic, (*statistic.shape, 1, 1))
 
     def vjp(self, node: Node, g: Any, x: Any, w: Any, mean: Any, rstd: Any) -> Any:
-        parts = (self.split(g[0]), self.stand(g[1]), self.stand(g[2]))
-        mean, rstd = self.stand(mean), self.stand(rstd)
+        parts = (self.split(g[0]), self.broadcastable(g[1]), self.broadcastable(g[2]))
+        mean, rstd = self.broadcastable(mean), self.broadcastable(rstd)
         gx, gw, gb = super().vjp(node, parts, self.split(x), w, mean, rstd)
         return (None if gx is None else v.reshape(gx, x.shape)), gw, gb
 
     def jvp(self, ts: tuple[Any, ...], xs: tuple[Any, ...], y: Any) -> Any:
         inside = None if ts[0] is None else self.split(ts[0])
-        stood = (y[0], self.stand(y[1]), self.stand(y[2]))
-        t, tmean, trstd = super().jvp((inside, *ts[1:]), (self.split(xs[0]), *xs[1:]), stood)
+        results = (y[0], self.broadcastable(y[1]), self.broadcastable(y[2]))
+        t, tmean, trstd = super().jvp((inside, *ts[1:]), (self.split(xs[0]), *xs[1:]), results)
         flat = y[1].shape
         return v.reshape(t, xs[0].shape), v.reshape(tmean, flat), v.reshape(trstd, flat)
 

@@ -103,6 +103,7 @@ class Rsub(Elementwise):
     complex_too = True
     scalar = "({1} - {0})"
     alpha: Any = 1
+    whole = True
 
     def check_operands(self, xs: tuple[Any, ...]) -> None:
         refuse_bools(xs)

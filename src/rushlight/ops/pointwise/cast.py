@@ -76,7 +76,7 @@ def convert(
             return x  # PyTorch wants no more than the order of the strides
     elif place is None and want is None and not copy:
         return x
-    if want is not None and raw.dtype.kind == "c" and dtype.numpy.kind not in "cb":
+    if want is not None and raw.dtype.kind == "c" and dtype.numpy.kind not in "cbW":
         warnings.warn(
             "Casting complex values to real discards the imaginary part", UserWarning, stacklevel=3
         )

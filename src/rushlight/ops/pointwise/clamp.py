@@ -22,9 +22,9 @@ from rushlight.ops.checks import (
     raw_dtype,
 )
 from rushlight.ops.creation.fill import number_for
-from rushlight.ops.numbers import Number, Operand, plain
+from rushlight.ops.numbers import Number, Operand, python_number
 from rushlight.ops.operands import integral, match_dtypes, number_from, zeros
-from rushlight.ops.out import put
+from rushlight.ops.out import write_array
 from rushlight.ops.pointwise.family import Numbered, Through
 from rushlight.ops.registry import describe, function, op, shared_op, variant
 from rushlight.ops.sample_inputs import drawn
@@ -194,7 +194,7 @@ def clamp(input: Any, min: Operand | None = None, max: Operand | None = None) ->
         raise RuntimeError("torch.clamp: At least one of 'min' or 'max' must not be None")
     tensors = [isinstance(b, TensorBase) for b in given]
     if any(tensors) and not all(tensors):  # next to a number, a 0-d tensor is one too
-        min, max = plain(min), plain(max)
+        min, max = python_number(min), python_number(max)
         given = [b for b in (min, max) if b is not None]
         tensors = [isinstance(b, TensorBase) for b in given]
     if all(tensors):
@@ -308,7 +308,7 @@ def lerp(input: Any, end: Any, weight: Operand) -> Any:
         )  # fmt: skip
     check_same_dtype({"self": input, "end": end})
     if isinstance(weight, TensorBase) and raw_dtype(weight) != raw_dtype(input):
-        weight = plain(weight)
+        weight = python_number(weight)
     if isinstance(weight, TensorBase):
         check_same_dtype({"self": input, "weight": weight})
     if integral(input):
@@ -511,5 +511,5 @@ def frexp(input: Any, *, out: Any = None) -> Any:
         raise RuntimeError("torch.frexp() only supports floating-point dtypes")
     pair = return_types.frexp(apply(FREXP, input))
     if out is not None:
-        return return_types.frexp([put(o, y._array) for o, y in zip(out, pair)])
+        return return_types.frexp([write_array(o, y._array) for o, y in zip(out, pair)])
     return pair

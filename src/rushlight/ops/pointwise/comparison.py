@@ -9,7 +9,7 @@ from typing import Any, ClassVar, Final
 
 from rushlight import dtypes
 from rushlight.arrays import vocabulary as v
-from rushlight.arrays.batched import numbers
+from rushlight.arrays.batched import without_histories
 from rushlight.arrays.layouts import arrange
 from rushlight.core.dispatch import binary
 from rushlight.core.elementwise import number_in, operand, result_dtype
@@ -29,9 +29,9 @@ from rushlight.ops.checks import (
 )
 from rushlight.ops.creation.fill import number_for
 from rushlight.ops.each_member import align_members
-from rushlight.ops.mistakes import BLAMED, blame
+from rushlight.ops.mistakes import BLAMED, better_error
 from rushlight.ops.operands import attach_operator, integral, number_from, zeros
-from rushlight.ops.out import put
+from rushlight.ops.out import write_array
 from rushlight.ops.pointwise.family import row
 from rushlight.ops.registry import (
     function,
@@ -50,6 +50,7 @@ class Compare(Elementwise):
     """A comparison in the operands' common dtype."""
 
     inputs, promotion, differentiable = ("self", "other"), "bool", False
+    whole = True
     ordered: ClassVar[bool] = True  # not for complex numbers
 
     def check(self, common: Any) -> None:
@@ -58,8 +59,8 @@ class Compare(Elementwise):
 
 
 def _expose_written(made: Any, names: tuple[str, ...]) -> None:
-    """The methods in place of a comparison: a float tensor that was overwritten passes on zero
-    gradients."""
+    """The in-place methods of a comparison: a float tensor that was overwritten has a gradient of
+    zeros."""
     cls: Any = type(made)
 
     class Written(cls):  # type: ignore[misc]  # the base is a variable
@@ -85,7 +86,9 @@ def _expose_written(made: Any, names: tuple[str, ...]) -> None:
         except BLAMED as error:
             if takes_over((other,), {}):
                 return overridden(write, input, other)
-            if (better := blame(made.name + "_", write, (input, other), {}, error)) is not None:
+            if (
+                better := better_error(made.name + "_", write, (input, other), {}, error)
+            ) is not None:
                 raise better from None
             raise
 
@@ -106,11 +109,11 @@ def _compare(
     )  # fmt: skip
     _expose_written(made, (name, *aliases))
 
-    # not torch.eq itself: a compared array or foreign object is Python's to answer for
-    def both(a: Any, b: Any) -> Any:
+    # not torch.eq itself: of arrays and other objects Python decides how they compare
+    def operator(a: Any, b: Any) -> Any:
         return binary(made, a, b)
 
-    attach_operator(name, both, None, swapped=False)
+    attach_operator(name, operator, None, swapped=False)
     return made
 
 
@@ -242,15 +245,15 @@ def isin(
         if isinstance(x, (complex, bool)):
             kind = "Bool" if isinstance(x, bool) else "ComplexDouble"
             raise RuntimeError(f"Unsupported input type encountered for isin(): {kind}")
-    both = result_dtype((a, b))
-    a, b = (x if isinstance(x, TensorBase) else number_in(x, both) for x in (a, b))
-    common = both.numpy
-    raws = [numbers(t._array) if isinstance(t, TensorBase) else None for t in (a, b)]
+    promoted = result_dtype((a, b))
+    a, b = (x if isinstance(x, TensorBase) else number_in(x, promoted) for x in (a, b))
+    common = promoted.numpy
+    raws = [without_histories(t._array) if isinstance(t, TensorBase) else None for t in (a, b)]
     x = v.constant(raws[1], a, common) if raws[0] is None else v.cast(raws[0], common)
     many = v.constant(raws[0], b, common) if raws[1] is None else v.cast(raws[1], common)
     found = _among(x, v.reshape(many, (-1,)))
     result = normal(v.logical_not(found) if invert else found)
-    return wrap(result) if out is None else put(out, result)
+    return wrap(result) if out is None else write_array(out, result)
 
 
 def _among(x: Any, many: Any) -> Any:
@@ -405,7 +408,7 @@ def where(*args: Any, out: Any = None, **named: Any) -> Any:
     except BLAMED as error:
         if takes_over((*args, out), named):
             return overridden(where, *args, out=out, **named)
-        if (better := blame("where", where, args, named, error)) is not None:
+        if (better := better_error("where", where, args, named, error)) is not None:
             raise better from None
         raise
 

@@ -6,6 +6,8 @@ from typing import Any
 
 from rushlight import dtypes
 from rushlight.arrays import vocabulary as v
+from rushlight.arrays.batched import bottom
+from rushlight.arrays.host import is_array, is_sparse, put_off
 from rushlight.core.dispatch import unary
 from rushlight.core.families import Elementwise, ViewOp, conj, is_complex
 from rushlight.core.graph import Node, TensorBase
@@ -13,17 +15,50 @@ from rushlight.core.views.views import apply_view
 from rushlight.ops.apply import run_inplace
 from rushlight.ops.checks import check_tensors, raw_dtype
 from rushlight.ops.operands import zeros
-from rushlight.ops.out import put
-from rushlight.ops.pointwise.family import PI, Through, expose, register_impl
+from rushlight.ops.out import write_array
+from rushlight.ops.pointwise.family import PI, Through, expose
 from rushlight.ops.registry import function, functions, implements, methods, op
 from rushlight.ops.sample_inputs import drawn
 
 
 @op
-class Conj(Through, Elementwise):
-    """The complex conjugate."""
+class Conj(ViewOp):
+    """The complex conjugate, as a view: it is computed when elements are read."""
 
-    name = "conj"
+    name, aten = "conj", "_conj.default"
+
+    def forward(self, x: Any) -> Any:
+        return v.conjugated(x)
+
+    def adjoint(self, g: Any, shape: tuple[int, ...]) -> Any:
+        return conj(g)  # computed at once: gradients have nothing put off, so leaves may keep them
+
+    @staticmethod
+    def samples(draw: Any) -> Any:
+        yield Conj(), draw.complex(2, 2)
+        yield Conj(), draw.complex()
+
+
+@op
+class NegView(ViewOp):
+    """Numbers with the other sign, as a view."""
+
+    name, aten = "neg_view", "_neg_view.default"
+
+    def forward(self, x: Any) -> Any:
+        return v.negated(x)
+
+    def adjoint(self, g: Any, shape: tuple[int, ...]) -> Any:
+        return -g
+
+    samples = drawn(real=[(2, 3)], complex=[(2, 2), ()])
+
+
+@op
+class ConjPhysical(Through, Elementwise):
+    """The complex conjugate, computed at once."""
+
+    name = "conj_physical"
 
     def forward(self, x: Any) -> Any:
         return v.conjugate(x)
@@ -34,26 +69,48 @@ class Conj(Through, Elementwise):
     samples = drawn(real=[(2, 3)], complex=[(2, 2), ()])
 
 
-@op
-class ConjPhysical(Conj):
-    """The complex conjugate, computed at once."""
+class ConjPhysicalInplace(ConjPhysical):
+    """`conj_physical_`, whose node PyTorch numbers 1."""
 
-    name = "conj_physical"
+    node = "ConjPhysicalBackward1"
 
 
-CONJ, CONJ_PHYSICAL = Conj(), ConjPhysical()
-register_impl("conjugate", CONJ)
+CONJ, NEG_VIEW, CONJ_PHYSICAL = Conj(), NegView(), ConjPhysical()
 
 
 @function(name="conj")
+@implements("conjugated", "conjugate")
 def conj_of(input: Any) -> Any:
-    """The complex conjugate; a real tensor itself.
+    """The complex conjugate, as a view: it is computed when elements are read, and what is written
+    into it is written conjugated. A real tensor itself.
 
-    >>> torch.conj(torch.tensor([1 + 2j]))
-    tensor([1.-2.j])
+    >>> x = torch.tensor([1 + 2j])
+    >>> y = torch.conj(x)
+    >>> y, y.is_conj()
+    (tensor([1.-2.j]), True)
+    >>> y += 1
+    >>> x
+    tensor([2.+2.j])
     """
     check_tensors("conj", input=input)
-    return unary(CONJ, input) if is_complex(input) else input
+    if not is_complex(input):
+        return input
+    if is_sparse(input._array):
+        return unary(CONJ_PHYSICAL, input)
+    return apply_view(CONJ, input)
+
+
+@function(method=False)
+@implements("negated")
+def _neg_view(input: Any) -> Any:
+    """The numbers with the other sign, as a view.
+
+    >>> x = torch.tensor([1., 2.])
+    >>> torch._neg_view(x), torch._neg_view(x).is_neg()
+    (tensor([-1., -2.]), True)
+    """
+    check_tensors("_neg_view", input=input)
+    return apply_view(NEG_VIEW, input)
 
 
 @function()
@@ -65,33 +122,65 @@ def conj_physical(input: Any, *, out: Any = None) -> Any:
     """
     check_tensors("conj_physical", input=input)
     result = unary(CONJ_PHYSICAL, input) if is_complex(input) else input
-    return result if out is None else put(out, result._array)
+    return result if out is None else write_array(out, result._array)
 
 
 @function()
 def conj_physical_(input: Any) -> Any:
     """In-place version of `conj_physical`."""
-    return run_inplace(CONJ_PHYSICAL, (input,)) if is_complex(input) else input
+    return run_inplace(ConjPhysicalInplace(), (input,)) if is_complex(input) else input
 
 
-@function(aliases=("resolve_neg",))
+def _bits(input: Any) -> int:
+    """What is put off of a tensor; see `put_off`."""
+    raw = input._array
+    return 0 if is_array(raw) else put_off(bottom(raw))
+
+
+@function()
 def resolve_conj(input: Any) -> Any:
-    """The tensor itself: conjugation is never put off here.
+    """A copy with the conjugates in memory; the tensor itself if no conjugation is put off.
 
-    >>> torch.resolve_conj(torch.tensor([1 + 2j]).conj())
-    tensor([1.-2.j])
+    >>> y = torch.resolve_conj(torch.tensor([1 + 2j]).conj())
+    >>> y, y.is_conj()
+    (tensor([1.-2.j]), False)
     """
-    return input
+    check_tensors("resolve_conj", input=input)
+    return functions["clone"](input) if _bits(input) & 1 else input
 
 
-@function(aliases=("is_neg",))
+@function()
+def resolve_neg(input: Any) -> Any:
+    """A copy with its signs in memory; the tensor itself if no negation is put off.
+
+    >>> y = torch.resolve_neg(torch.tensor([1 + 2j]).conj().imag)
+    >>> y, y.is_neg()
+    (tensor([-2.]), False)
+    """
+    check_tensors("resolve_neg", input=input)
+    return functions["clone"](input) if _bits(input) & 2 else input
+
+
+@function()
 def is_conj(input: Any) -> bool:
-    """Whether conjugation was put off: never, here.
+    """Whether the tensor is a conjugate view: its memory holds the conjugates of its elements.
 
     >>> torch.is_conj(torch.tensor([1 + 2j]).conj())
-    False
+    True
     """
-    return False
+    check_tensors("is_conj", input=input)
+    return _bits(input) & 1 != 0
+
+
+@function()
+def is_neg(input: Any) -> bool:
+    """Whether the tensor is a negated view: its memory holds its elements with the other sign.
+
+    >>> torch.is_neg(torch.tensor([1 + 2j]).conj().imag)
+    True
+    """
+    check_tensors("is_neg", input=input)
+    return _bits(input) & 2 != 0
 
 
 @op
@@ -139,6 +228,12 @@ def view_as_real(input: Any) -> Any:
     check_tensors("view_as_real", input=input)
     if not is_complex(input):
         raise RuntimeError("view_as_real is only supported for complex tensors")
+    if _bits(input) & 1:
+        raise RuntimeError(
+            "view_as_real doesn't work on unresolved conjugated tensors.  To resolve the conjugate "
+            "tensor so you can view it as real, use self.resolve_conj(); however, be warned that "
+            "the resulting tensor will NOT alias the original."
+        )
     return apply_view(VIEW_AS_REAL, input)
 
 
@@ -176,7 +271,11 @@ def real(input: Any) -> Any:
     tensor([1.])
     """
     check_tensors("real", input=input)
-    return functions["select"](view_as_real(input), -1, 0) if is_complex(input) else input
+    if not is_complex(input):
+        return input
+    if _bits(input) & 1:
+        input = conj_of(input)
+    return functions["select"](view_as_real(input), -1, 0)
 
 
 @function(method=False)
@@ -190,6 +289,8 @@ def imag(input: Any) -> Any:
     check_tensors("imag", input=input)
     if not is_complex(input):
         raise RuntimeError("imag is not implemented for tensors with non-complex dtypes.")
+    if _bits(input) & 1:
+        return functions["select"](_neg_view(view_as_real(conj_of(input))), -1, 1)
     return functions["select"](view_as_real(input), -1, 1)
 
 

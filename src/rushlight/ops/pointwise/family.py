@@ -171,14 +171,19 @@ def expose(
     """
     made = cls()
     title: str = cls.name.removeprefix("special_")
-    integers = "f" in getattr(cls, "refuses", "")
+    refuses: str = getattr(cls, "refuses", "")
+    integers = "f" in refuses
 
     def one(input: Any) -> Any:
         return (made, (input,)) if out or inplace else unary(made, input)
 
     def two(input: Any, other: Any) -> Any:
         chosen = made
-        if not (isinstance(input, TensorBase) and isinstance(other, TensorBase)):
+        if isinstance(input, TensorBase) and isinstance(other, TensorBase):
+            kind = input._array.dtype
+            if kind is other._array.dtype and kind.kind not in refuses:
+                return made, (input, other)
+        else:
             if choose is None:
                 check_tensors(title, input=input, other=other)
             else:

@@ -109,17 +109,17 @@ def _bits(
 _bits(
     "bitwise_and", "The bits that both have.", v.bitwise_and, "bitwise_and", "and",
     "torch.tensor([3, 6]), 2", "[2, 2]",
-    aten="bitwise_and.Tensor|Scalar",
+    aten="bitwise_and.Tensor|Scalar", whole=True, of_bools=True,
 )  # fmt: skip
 _bits(
     "bitwise_or", "The bits that either has.", v.bitwise_or, "bitwise_or", "or",
     "torch.tensor([1, 4]), 2", "[3, 6]",
-    aten="bitwise_or.Tensor|Scalar",
+    aten="bitwise_or.Tensor|Scalar", whole=True, of_bools=True,
 )  # fmt: skip
 _bits(
     "bitwise_xor", "The bits that just one has.", v.bitwise_xor, "bitwise_xor", "xor",
     "torch.tensor([3, 6]), 2", "[1, 4]",
-    aten="bitwise_xor.Tensor|Scalar",
+    aten="bitwise_xor.Tensor|Scalar", whole=True, of_bools=True,
 )  # fmt: skip
 _bits(
     "bitwise_left_shift", "The bits of input moved up by other.", v.left_shift, "left_shift",

@@ -24,7 +24,7 @@ ROOT_2PI: Final = math.sqrt(2 * math.pi)
 ROOT_2: Final = math.sqrt(2.0)
 
 
-def lift(x: Any, like: Any) -> Any:
+def as_array_like(x: Any, like: Any) -> Any:
     """A number as an array in the dtype of `like`: SciPy takes bare numbers for doubles."""
     return x if hasattr(x, "dtype") else v.constant(like, x, raw_dtype(like))
 
@@ -38,7 +38,7 @@ class Special(Pointwise):
 
     def forward(self, *xs: Any) -> Any:
         like = next(x for x in xs if hasattr(x, "dtype"))
-        ready = [lift(x, like) for x in xs]
+        ready = [as_array_like(x, like) for x in xs]
         return v.special(ready[0], self.scipy, *ready[1:])
 
 
@@ -197,7 +197,7 @@ class Zeta(HalfKnown):
     name, node, missing, scipy = "special_zeta", "SpecialZetaBackward0", "zeta", "zeta"
 
     def slope(self, a: Any, x: Any) -> Any:
-        return -a * v.special(lift(a + 1, x), "zeta", x)
+        return -a * v.special(as_array_like(a + 1, x), "zeta", x)
 
 
 @op
@@ -208,7 +208,7 @@ class Igamma(HalfKnown):
     sign: ClassVar[int] = 1
 
     def slope(self, a: Any, x: Any) -> Any:
-        return self.sign * v.exp((a - 1) * v.log(x) - x - v.special(lift(a, x), "gammaln"))
+        return self.sign * v.exp((a - 1) * v.log(x) - x - v.special(as_array_like(a, x), "gammaln"))
 
 
 @op

@@ -14,7 +14,13 @@ from rushlight.core.families import Linear
 from rushlight.core.record import apply
 from rushlight.ops.checks import check_tensor, from_end, raw_dtype
 from rushlight.ops.each_member import batch_leading
-from rushlight.ops.pooling.family import Ints, check_windows, refuse, several, window_count
+from rushlight.ops.pooling.family import (
+    Ints,
+    check_windows,
+    one_or_each,
+    refuse_pool_dtype,
+    window_count,
+)
 from rushlight.ops.pooling.max_pool import check_rank, sizes_of
 from rushlight.ops.registry import (
     describe,
@@ -241,10 +247,10 @@ def _averaged(
     count_include_pad: bool, divisor_override: Any,
 ) -> Any:  # fmt: skip
     x = check_tensor(input, title)
-    kernel = several(title, "kernel_size", kernel_size, n)
+    kernel = one_or_each(title, "kernel_size", kernel_size, n)
     given = stride is not None and not (isinstance(stride, (tuple, list)) and not stride)
-    steps = several(title, "stride", stride, n) if given else kernel
-    edge = several(title, "padding", padding, n)
+    steps = one_or_each(title, "stride", stride, n) if given else kernel
+    edge = one_or_each(title, "padding", padding, n)
     if divisor_override is not None and divisor_override == 0:
         raise RuntimeError("divisor must be not zero")
     if n == 2 and x.ndim < 3:
@@ -258,7 +264,7 @@ def _averaged(
             f"got:{list(x.shape)}"
         )
     check_windows(x.shape, kernel, steps, edge, (1,) * n, ceil_mode)
-    refuse("avg_pool3d_out_frame" if n == 3 else "avg_pool2d", x, "int64")
+    refuse_pool_dtype("avg_pool3d_out_frame" if n == 3 else "avg_pool2d", x, "int64")
     what = OPS[n][0](
         kernel, steps, edge, bool(ceil_mode), bool(count_include_pad), divisor_override
     )
@@ -310,7 +316,7 @@ def _one(title: str, what: str, given: Any) -> int:
                 f"{title}() argument '{what}' should contain one int (got {len(given)})"
             )
         given = given[0]
-    return several(title, what, given, 1)[0]
+    return one_or_each(title, what, given, 1)[0]
 
 
 @function(method=False, namespace="nn.functional")
@@ -366,7 +372,7 @@ def _adaptive(title: str, n: int, input: Any, output_size: Any) -> Any:
             )
     if all(s == 1 for s in sizes) and x.dtype.kind not in "biu":
         return input.mean(tuple(range(-n, 0)), keepdim=True)
-    refuse(f"{title}_cpu" if n == 3 else title, x)
+    refuse_pool_dtype(f"{title}_cpu" if n == 3 else title, x)
     return apply(OPS[n][1](sizes), input)
 
 
@@ -418,7 +424,7 @@ def _export_norm(n: int) -> None:
             count = _one(title, "kernel_size", kernel_size)
             mean = avg_pool1d(input.pow(p), kernel_size, stride, 0, ceil_mode)
         else:
-            count = math.prod(several(title, "kernel_size", kernel_size, n))
+            count = math.prod(one_or_each(title, "kernel_size", kernel_size, n))
             mean = _averaged(
                 f"avg_pool{n}d", n, input.pow(p), kernel_size, stride, 0, ceil_mode, True, None
             )

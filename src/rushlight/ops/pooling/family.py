@@ -12,7 +12,7 @@ Ints = tuple[int, ...]
 _COUNTS: Final = {1: "one int", 2: "two ints", 3: "three ints"}
 
 
-def several(name: str, what: str, given: Any, n: int) -> Ints:
+def one_or_each(name: str, what: str, given: Any, n: int) -> Ints:
     """One number for all axes, or one each."""
     if isinstance(given, (tuple, list)):
         found = tuple(int(i.__index__()) for i in given)
@@ -107,7 +107,7 @@ def flat(x: Any, n: int) -> Ints:
     return (*shape[: len(shape) - n], math.prod(shape[len(shape) - n :]))
 
 
-def refuse(kernel: str, array: Any, integers: str = "") -> None:
+def refuse_pool_dtype(kernel: str, array: Any, integers: str = "") -> None:
     """Refuse complex numbers and bool; and integers, but for those of the names given."""
     kind = array.dtype.kind
     if kind == "b" or is_complex(array) or (kind in "iu" and array.dtype.name not in integers):

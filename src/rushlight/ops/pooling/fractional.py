@@ -11,7 +11,7 @@ from rushlight import dtypes
 from rushlight.arrays import vocabulary as v
 from rushlight.core.record import apply
 from rushlight.ops.checks import check_tensor, raw_dtype
-from rushlight.ops.pooling.family import Ints, flat, refuse, several
+from rushlight.ops.pooling.family import Ints, flat, one_or_each, refuse_pool_dtype
 from rushlight.ops.pooling.max_pool import Largest
 from rushlight.ops.registry import describe, functional, functions, op, variant
 from rushlight.ops.sample_inputs import Draw
@@ -105,7 +105,7 @@ def _fractional(
     if output_size is None and output_ratio is None:
         raise ValueError(f"{title} requires specifying either an output_size or an output_ratio")
     x = check_tensor(input, title)
-    kernel = several(title, "kernel_size", kernel_size, n)
+    kernel = one_or_each(title, "kernel_size", kernel_size, n)
     if output_size is None:
         if len(output_ratio) > n:
             raise ValueError(
@@ -115,7 +115,7 @@ def _fractional(
             int(x.shape[d - n] * ratio) for d, ratio in zip(range(n), output_ratio, strict=True)
         )
     else:
-        sizes = several(title, "output_size", output_size, n)
+        sizes = one_or_each(title, "output_size", output_size, n)
     if x.ndim < n + 1:
         raise IndexError(
             f"Dimension out of range (expected to be in range of [{-max(x.ndim, 1)}, "
@@ -133,7 +133,7 @@ def _fractional(
             raise RuntimeError(
                 f"{name}(): pool {side} {k} too large relative to input {side} {size}"
             )
-    refuse(f"{title}_out_frame", x)
+    refuse_pool_dtype(f"{title}_out_frame", x)
     return apply(_OPS[n](kernel, sizes), input, samples)
 
 

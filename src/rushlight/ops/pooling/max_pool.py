@@ -19,8 +19,8 @@ from rushlight.ops.pooling.family import (
     Ints,
     check_windows,
     flat,
-    refuse,
-    several,
+    one_or_each,
+    refuse_pool_dtype,
     window_count,
 )
 from rushlight.ops.registry import describe, function, functional, op, variant
@@ -156,7 +156,7 @@ OPS: Final = {2: _max_ops(2), 3: _max_ops(3)}
 
 
 def _is_plain(input: Any) -> bool:
-    """Whether nobody asks for derivatives: places need not be found."""
+    """Whether no derivative is wanted: then the places of the maxima need not be found."""
     if state.level != 0 or stack.tangents != 0 or stack.batches != 0:
         return False
     return not (recording() and requires_grad(input))
@@ -168,12 +168,12 @@ def pooled(
 ) -> Any:  # fmt: skip
     """`max_pool` of two or three axes; with `places` a pair."""
     x = check_tensor(input, title)
-    kernel = several(title, "kernel_size", kernel_size, n)
-    steps = kernel if _is_omitted(stride) else several(title, "stride", stride, n)
-    edge = several(title, "padding", padding, n)
-    spread = several(title, "dilation", dilation, n)
+    kernel = one_or_each(title, "kernel_size", kernel_size, n)
+    steps = kernel if _is_omitted(stride) else one_or_each(title, "stride", stride, n)
+    edge = one_or_each(title, "padding", padding, n)
+    spread = one_or_each(title, "dilation", dilation, n)
     check_windows(x.shape, kernel, steps, edge, spread, ceil_mode)
-    refuse(f"max_pool{n}d", x, "int64 int32 int16 int8 uint8")
+    refuse_pool_dtype(f"max_pool{n}d", x, "int64 int32 int16 int8 uint8")
     pool, values, _ = OPS[n]
     if not places and _is_plain(input):
         return apply(values(kernel, steps, edge, spread, bool(ceil_mode)), input)
@@ -204,7 +204,7 @@ def _pooled_signal(
     if not places:  # else PyTorch checks no more than `max_pool2d` does
         _check_signal(x.shape[-1], kernel, step, edge, spread, ceil_mode)
         if _is_plain(input):
-            refuse("max_pool1d_impl", x)
+            refuse_pool_dtype("max_pool1d_impl", x)
     found = pooled(
         title, 2, input.unsqueeze(-2), (1, kernel), (1, step), (0, edge), (1, spread), ceil_mode,
         places,
@@ -234,7 +234,7 @@ def _check_signal(n: int, kernel: int, step: int, edge: int, spread: int, ceil_m
 def _single(title: str, what: str, given: Any) -> Ints:
     if isinstance(given, (tuple, list)) and len(given) != 1:
         raise RuntimeError(f"{title}() argument '{what}' should contain one int (got {len(given)})")
-    return several(title, what, given, 1)
+    return one_or_each(title, what, given, 1)
 
 
 _WHAT: Final = {1: "signals", 2: "images", 3: "volumes"}
@@ -354,7 +354,7 @@ def _adaptive(title: str, n: int, input: Any, output_size: Any) -> Any:
                 f"{title}(): Expected input to have non-zero size for non-batch dimensions, but "
                 f"input has sizes {list(x.shape)} with dimension {d + x.ndim} being empty"
             )
-    refuse(f"{title}_cpu" if n == 3 else title, x)
+    refuse_pool_dtype(f"{title}_cpu" if n == 3 else title, x)
     return apply(OPS[n][2](sizes), input)
 
 

@@ -11,7 +11,7 @@ from rushlight.arrays import vocabulary as v
 from rushlight.core.graph import Node, Op
 from rushlight.core.record import apply
 from rushlight.ops.checks import check_tensor, is_batched, raw_dtype
-from rushlight.ops.pooling.family import Ints, flat, refuse, several
+from rushlight.ops.pooling.family import Ints, flat, one_or_each, refuse_pool_dtype
 from rushlight.ops.registry import describe, functional, op, variant
 from rushlight.ops.sample_inputs import Draw
 
@@ -48,8 +48,9 @@ class MaxUnpool(Op):
         n = cls.n
         count = 2**n
         places = draw.ints(0, 4**n // count, 1, *(2,) * n)
-        own = v.reshape(v.iota(places, count, places.dtype), places.shape) * (4**n // count)
-        yield cls((4,) * n), draw.real(1, *(2,) * n), places + own
+        # each element gets a range of its own, so that no place is drawn twice
+        starts = v.reshape(v.iota(places, count, places.dtype), places.shape) * (4**n // count)
+        yield cls((4,) * n), draw.real(1, *(2,) * n), places + starts
 
 
 @op
@@ -71,7 +72,8 @@ _OPS: Final[dict[int, Any]] = {2: MaxUnpool2d, 3: MaxUnpool3d}
 
 
 def unpool_size(sizes: Ints, kernel: Ints, stride: Ints, padding: Ints, output_size: Any) -> Ints:
-    """The size of the result: what fits the windows, or what is asked for if it comes close."""
+    """The size of the result: by default what the windows cover; a given `output_size` must differ
+    from that by less than a stride."""
     n = len(kernel)
     usual = tuple(
         (size - 1) * s + k - 2 * p
@@ -97,6 +99,7 @@ def unpool_size(sizes: Ints, kernel: Ints, stride: Ints, padding: Ints, output_s
 
 
 def _unpooled(n: int, input: Any, indices: Any, sizes: Ints) -> Any:
+    """`max_unpool` of two or three axes, after PyTorch's checks."""
     x, index = input._array, indices._array
     kind = dtypes.of(index.dtype)
     if kind is not dtypes.int64:
@@ -111,7 +114,7 @@ def _unpooled(n: int, input: Any, indices: Any, sizes: Ints) -> Any:
             "Expected shape of indices to be same as that of the input tensor "
             f"({list(x.shape)}) but got indices tensor with shape: {list(index.shape)}"
         )
-    refuse(f"max_unpool{n}d", x)
+    refuse_pool_dtype(f"max_unpool{n}d", x)
     if x.size and not is_batched(indices):
         low, high = indices.min().item(), indices.max().item()
         if low < 0 or high >= math.prod(sizes):
@@ -131,9 +134,9 @@ def _export(n: int) -> None:
     ) -> Any:  # fmt: skip
         x = check_tensor(input, title)
         check_tensor(indices, title, "indices", 2)
-        kernel = several(title, "kernel_size", kernel_size, n)
-        step = kernel if stride is None else several(title, "stride", stride, n)
-        edge = several(title, "padding", padding, n)
+        kernel = one_or_each(title, "kernel_size", kernel_size, n)
+        step = kernel if stride is None else one_or_each(title, "stride", stride, n)
+        edge = one_or_each(title, "padding", padding, n)
         sizes = unpool_size(x.shape, kernel, step, edge, output_size)
         if n > 1:
             return _unpooled(n, input, indices, sizes)

@@ -12,7 +12,7 @@ from typing import Any, Final
 from rushlight import dtypes, random
 from rushlight.arrays import vocabulary as v
 from rushlight.arrays.device import CPU, device
-from rushlight.arrays.host import device_of, from_host, make_array, move, to_host
+from rushlight.arrays.host import device_of, from_host, is_array, make_array, move, to_host
 from rushlight.core.graph import Op, TensorBase, wrap
 from rushlight.core.record import finish, keep_record
 from rushlight.core.transforms.stack import stack
@@ -23,9 +23,9 @@ from rushlight.ops.checks import check_tensor, unmatched
 from rushlight.ops.creation import tensor as creation
 from rushlight.ops.creation.like import alike
 from rushlight.ops.creation.tensor import dtype_of, place_of, write_created
-from rushlight.ops.numbers import Operand, plain
+from rushlight.ops.numbers import Operand, python_number
 from rushlight.ops.random import batching
-from rushlight.ops.random.batching import around
+from rushlight.ops.random.batching import enclosing_vmap
 from rushlight.ops.registry import describe, function, variant
 
 
@@ -92,14 +92,18 @@ def generator_of(name: str, generator: Any) -> Any:
 
 def _fill(op: Drawn, target: Any, draw: Callable[..., None], *others: Any) -> Any:
     """Draw into a tensor, from the values of others: by the rules of every write in place."""
-    if stack.batches != 0 and (level := around()) is not None:
+    if stack.batches != 0 and (level := enclosing_vmap()) is not None:
         return batching.draw_into(level, op, target, others, lambda t, *xs: _fill(op, t, draw, *xs))
     check_writable(target, True)
     raw = target._array
     place = device_of(raw)
     hosts = [to_host(x._array) for x in others] if others and place.type != "meta" else others
-    if place is CPU:
+    if place is CPU and is_array(raw):
         draw(raw, *hosts)
+    elif place is CPU:  # what is drawn is what is read, whatever is put off
+        drawn = v.copy(raw)
+        draw(drawn, *hosts)
+        v.overwrite(raw, drawn)
     elif place.type != "meta":  # there, nothing is drawn
         host = make_array(raw.shape, raw.dtype, CPU)
         draw(host, *hosts)
@@ -200,10 +204,10 @@ def random_(input: Any, *bounds: Any, generator: Any = None, **named: Any) -> An
     names = ("to",) if len(bounds) == 1 and "to" not in named else ("from", "to")
     given.update(zip(names, bounds, strict=False))
     alone = len(bounds) == 1 and bounds[0] is None
-    if alone or any(x is not None and creation.whole(x) is None for x in given.values()):
+    if alone or any(x is not None and creation.whole_number(x) is None for x in given.values()):
         raise unmatched("random_", _RANDOM_FORMS, bounds, named)
     low, high = (
-        x if x is None else creation.whole(x) for x in (given.get("from"), given.get("to"))
+        x if x is None else creation.whole_number(x) for x in (given.get("from"), given.get("to"))
     )
     op = _RANDOM[0 if not given else 1 if "from" not in given else 2]
     return _fill(op, input, lambda a: random.random_(a, low, high, gen))
@@ -228,8 +232,8 @@ def _sample(
     layout: Any, device: Any, pin_memory: bool, requires_grad: bool,
     default: dtypes.dtype | None = None,
 ) -> Any:  # fmt: skip
-    if stack.batches != 0 and (level := around()) is not None:
-        batching.refuse_out(out)
+    if stack.batches != 0 and (level := enclosing_vmap()) is not None:
+        batching.refuse_out_in_vmap(out)
         return batching.draw_new(
             level, shape, requires_grad,
             lambda shape, requires_grad: _sample(
@@ -298,7 +302,7 @@ torch.device device = None, bool pin_memory = False, bool requires_grad = False)
 
 
 def _bound(name: str, argument: str, x: Any, position: int) -> int:
-    found = creation.whole(x)
+    found = creation.whole_number(x)
     if found is None:
         raise TypeError(
             f"{name}(): argument '{argument}' (position {position}) must be int, not {type_name(x)}"
@@ -361,8 +365,8 @@ def randperm(
     """
     gen = generator_of("randperm", generator)
     count = _bound("randperm", "n", n, 1)
-    if stack.batches != 0 and (level := around()) is not None:
-        batching.refuse_out(out)
+    if stack.batches != 0 and (level := enclosing_vmap()) is not None:
+        batching.refuse_out_in_vmap(out)
         return batching.draw_singly(
             level, requires_grad,
             lambda requires_grad: randperm(
@@ -384,7 +388,7 @@ def _like(
     pin_memory: bool, requires_grad: bool, memory_format: Any,
 ) -> Any:  # fmt: skip
     check_tensor(input, name)
-    if stack.batches != 0 and (level := around()) is not None:
+    if stack.batches != 0 and (level := enclosing_vmap()) is not None:
         return batching.draw_like(
             level, input, requires_grad,
             lambda like, requires_grad: _like(
@@ -469,21 +473,24 @@ def normal(
     """
     gen = generator_of("normal", generator)
     if size is not None:  # the form of two numbers, which 0-d tensors may be too
-        mean, std = plain(mean), plain(std)
+        mean, std = python_number(mean), python_number(std)
         if isinstance(mean, TensorBase) or isinstance(std, TensorBase):
             raise unmatched("normal", _NORMAL_FORMS, (mean, std, size), {})
     by = (isinstance(mean, TensorBase), isinstance(std, TensorBase))
     if not any(by):
         if size is None:
             raise unmatched("normal", _NORMAL_FORMS, (mean, std), {})
-        m, s = creation.number(mean, "normal", "mean", 1), creation.number(std, "normal", "std", 2)
+        m, s = (
+            creation.checked_number(mean, "normal", "mean", 1),
+            creation.checked_number(std, "normal", "std", 2),
+        )
         return _sample(
             "normal", creation.shape_of("normal", size, 3), lambda a: random.normal_(a, m, s, gen),
             out, dtype, layout, device, pin_memory, requires_grad,
         )  # fmt: skip
     xs = [x for x in (mean, std) if isinstance(x, TensorBase)]
-    if stack.batches != 0 and (level := around()) is not None:
-        batching.refuse_out(out)
+    if stack.batches != 0 and (level := enclosing_vmap()) is not None:
+        batching.refuse_out_in_vmap(out)
         fixed = {"mean": mean} if not by[0] else {"std": std} if not by[1] else {}
         names = [name for name, tensor in zip(("mean", "std"), by, strict=True) if tensor]
         return batching.draw_from(
@@ -518,8 +525,8 @@ def bernoulli(input: Any, p: float | None = None, *, generator: Any = None, out:
     tensor([0., 1., 1.])
     """
     gen = generator_of("bernoulli", generator)
-    if stack.batches != 0 and (level := around()) is not None:
-        batching.refuse_out(out)
+    if stack.batches != 0 and (level := enclosing_vmap()) is not None:
+        batching.refuse_out_in_vmap(out)
         return batching.draw_from(
             level, _BERNOULLI, (input,), lambda x: bernoulli(x, p, generator=gen)
         )  # fmt: skip
@@ -550,8 +557,8 @@ def multinomial(
     """
     gen = generator_of("multinomial", generator)
     count = _bound("multinomial", "num_samples", num_samples, 2)
-    if stack.batches != 0 and (level := around()) is not None:
-        batching.refuse_out(out)
+    if stack.batches != 0 and (level := enclosing_vmap()) is not None:
+        batching.refuse_out_in_vmap(out)
         different = level.batch.randomness == "different"
         return batching.draw_from(
             level, None, (input,), lambda x: _by_rows(x, different, count, replacement, gen)

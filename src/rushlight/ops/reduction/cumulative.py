@@ -22,11 +22,11 @@ from rushlight.ops.out import write_outs
 from rushlight.ops.reduction.family import (
     check_dim,
     declare,
+    equal_with_nan,
     narrow,
     numpy_names,
-    same,
     shift,
-    wide,
+    widen,
 )
 from rushlight.ops.registry import function, implements, op
 from rushlight.ops.sample_inputs import drawn
@@ -115,16 +115,16 @@ class CumProd(Scan):
     def vjp(self, node: Node, g: Any, x: Any, y: Any) -> Any:
         if 0 in x.shape:
             return (g,)
-        z, y, g = self.line(x), wide(self.line(y)), self.line(g)
+        z, y, g = self.line(x), widen(self.line(y)), self.line(g)
         before = shift(y, 1, 1)
-        after = back_recurrence(sooner(conj(wide(z)), 0), wide(g))
+        after = back_recurrence(sooner(conj(widen(z)), 0), widen(g))
         return (v.contiguous(self.unline(narrow(conj(before) * after, g), x.shape)),)
 
     def jvp(self, ts: tuple[Any, ...], xs: tuple[Any, ...], y: Any) -> Any:
         if 0 in y.shape:
             return ts[0]
-        before = shift(wide(self.line(y)), 1, 1)
-        moved = recurrence(wide(self.line(xs[0])), wide(self.line(ts[0])) * before)
+        before = shift(widen(self.line(y)), 1, 1)
+        moved = recurrence(widen(self.line(xs[0])), widen(self.line(ts[0])) * before)
         return self.unline(narrow(moved, y), y.shape)
 
 
@@ -136,7 +136,7 @@ class LogCumSumExp(Scan):
 
     def forward(self, x: Any) -> Any:
         z = self.line(x)
-        y = wide(z)
+        y = widen(z)
         n = y.shape[-1]
         if is_complex(y):  # one by one: the order decides on which branch of the logarithm it ends
             parts = [v.window(y, (..., slice(i, i + 1))) for i in range(n)]
@@ -159,15 +159,15 @@ class LogCumSumExp(Scan):
     def vjp(self, node: Node, g: Any, x: Any, y: Any) -> Any:
         if 0 in x.shape:
             return (g,)
-        x, y = wide(self.line(x)), wide(self.line(y))
-        later = back_recurrence(conj(self.ratios(y)), wide(self.line(g)))
+        x, y = widen(self.line(x)), widen(self.line(y))
+        later = back_recurrence(conj(self.ratios(y)), widen(self.line(g)))
         return (v.contiguous(self.unline(narrow(conj(v.exp(x - y)) * later, g), g.shape)),)
 
     def jvp(self, ts: tuple[Any, ...], xs: tuple[Any, ...], y: Any) -> Any:
         if 0 in y.shape:
             return ts[0]
         shape, like = y.shape, y
-        t, x, y = wide(self.line(ts[0])), wide(self.line(xs[0])), wide(self.line(y))
+        t, x, y = widen(self.line(ts[0])), widen(self.line(xs[0])), widen(self.line(y))
         earlier = shift(self.ratios(y), 1, 0)
         return self.unline(narrow(recurrence(earlier, t * v.exp(x - y)), like), shape)
 
@@ -183,7 +183,7 @@ class Champion(Scan):
         z = self.line(x)
         y = v.running(z, -1, self.most)
         places = v.iota(z, z.shape[-1], dtypes.int64.numpy)
-        index = v.running(v.where(same(z, y), places, 0), -1, True)
+        index = v.running(v.where(equal_with_nan(z, y), places, 0), -1, True)
         return v.copy(self.unline(y, x.shape)), v.copy(self.unline(index, x.shape))
 
     def vjp(self, node: Node, g: Any, index: Any) -> Any:
@@ -225,7 +225,7 @@ def _declare_scan(cls: Any, word: str, gives: str) -> None:
 
     def fn(input: Any, dim: Any, *, dtype: Any = None) -> Any:
         array = check_tensor(input, name)
-        want = dtypes.accumulate(array.dtype) if dtype is None else dtype.numpy
+        want = dtypes.sum_dtype(array.dtype) if dtype is None else dtype.numpy
         at = check_dim(name, dim, array.ndim)
         return cls(at, None if want is array.dtype else want), (input,)
 

@@ -19,18 +19,18 @@ _NAMES: Final = {"axis": "dim", "keepdims": "keepdim"}
 
 
 # --- in rules -------------------------------------------------------------------------------------
-def wide(x: Any) -> Any:
+def widen(x: Any) -> Any:
     """Low precision as float32, to compute in; anything else as it is."""
     return v.cast(x, _FLOAT32) if v.low_precision(raw_dtype(x)) else x
 
 
 def narrow(y: Any, x: Any) -> Any:
-    """What was computed from `wide(x)`, rounded once to the dtype of `x`."""
+    """What was computed from `widen(x)`, rounded once to the dtype of `x`."""
     dtype = raw_dtype(x)
     return v.cast(y, dtype) if v.low_precision(dtype) else y
 
 
-def count(shape: tuple[int, ...], dims: tuple[int, ...] | None) -> int:
+def reduced_count(shape: tuple[int, ...], dims: tuple[int, ...] | None) -> int:
     """How many elements go into one result."""
     return math.prod(shape) if dims is None else math.prod([shape[d] for d in dims])
 
@@ -65,7 +65,7 @@ def shift(x: Any, by: int, value: Any) -> Any:
     return v.pad(cut, (*[(0, 0)] * (x.ndim - 1), (by, 0)), value)
 
 
-def same(x: Any, y: Any) -> Any:
+def equal_with_nan(x: Any, y: Any) -> Any:
     """Where `x` equals `y`, a NaN being equal to a NaN."""
     return v.where(v.isnan(y), v.isnan(x), v.equal(x, y))
 

@@ -10,7 +10,7 @@ from rushlight.arrays import vocabulary as v
 from rushlight.core.families import Reduce
 from rushlight.core.graph import Node, TensorBase
 from rushlight.core.record import apply
-from rushlight.ops.checks import check_nonempty, check_tensor, mismatch, not_implemented, raw_dtype
+from rushlight.ops.checks import check_nonempty, check_tensor, mismatch, raw_dtype, refuse_complex
 from rushlight.ops.out import fill_out, write_outs
 from rushlight.ops.reduction.family import (
     Fold,
@@ -18,8 +18,8 @@ from rushlight.ops.reduction.family import (
     check_dim,
     declare,
     dims_of,
+    equal_with_nan,
     numpy_names,
-    same,
 )
 from rushlight.ops.registry import function, functions, implements, op
 from rushlight.ops.sample_inputs import drawn
@@ -35,7 +35,7 @@ class Even(Fold):
         return self.reduce(x, self.dims, self.keepdim)
 
     def hits(self, x: Any, y: Any) -> Any:
-        return same(x, self.back(y, x.shape))
+        return equal_with_nan(x, self.back(y, x.shape))
 
     def share(self, hits: Any, like: Any) -> Any:
         """What each hit gets; NaN where nothing was hit (all is NaN then)."""
@@ -211,11 +211,6 @@ class ArgMin(ArgMax):
 
 
 # --- public ---------------------------------------------------------------------------------------
-def _refuse_complex(kernel: str, array: Any) -> None:
-    if array.dtype.kind == "c":
-        raise not_implemented(kernel, array.dtype)
-
-
 def _dims(name: str, array: Any, dim: Any) -> tuple[int, ...] | None:
     """The dimensions of `amax` and its like, none of them empty."""
     dims = dims_of(name, dim, array.ndim)
@@ -239,7 +234,7 @@ def _declare_amax(cls: Any, kernel: str, word: str, gives: str) -> None:
         array = check_tensor(input, name)
         if dim == () and not keepdim and out is None and array.dtype.kind == "f" and array.size:
             return apply(whole, input)  # the usual call, without the detours
-        _refuse_complex(kernel, array)
+        refuse_complex(kernel, array)
         y = apply(cls(_dims(name, array, dim), keepdim), input)
         if out is None:
             return y
@@ -281,7 +276,7 @@ def aminmax(input: Any, *, dim: Any = None, keepdim: bool = False, out: Any = No
     tensor(5.)
     """
     array = check_tensor(input, "aminmax")
-    _refuse_complex("aminmax_cpu", array)
+    refuse_complex("aminmax_cpu", array)
     if dim is None:
         if array.size == 0:
             raise RuntimeError(
@@ -318,7 +313,7 @@ def _declare_max(
                 raise mismatch(name, input, dim if other is ... else other)
             return functions[name + "imum"](input, other, out=out)
         if dim is ...:
-            _refuse_complex(name + "_all", array)
+            refuse_complex(name + "_all", array)
             if keepdim:
                 raise mismatch(name, keepdim=keepdim)
             y = apply(every(_dims(name, array, None), False), input)

@@ -21,7 +21,7 @@ from rushlight.ops.reduction.family import (
     fold,
     numpy_names,
     shift,
-    wide,
+    widen,
 )
 from rushlight.ops.reduction.minmax import Chosen, Even
 from rushlight.ops.registry import function, implements, op
@@ -46,7 +46,7 @@ class Ranked(Op):
 
     def places(self, x: Any) -> Any:
         # PyTorch's sort on the CPU is stable whether asked or not
-        return v.sort(wide(x), self.dim, self.descending, True)
+        return v.sort(widen(x), self.dim, self.descending, True)
 
     def forward(self, x: Any) -> Any:
         if x.ndim == 0:
@@ -221,7 +221,7 @@ class KthValue(Chosen):
         self.k = k
 
     def choose(self, x: Any, dim: int) -> Any:
-        order = v.sort(wide(x), dim, False, True)
+        order = v.sort(widen(x), dim, False, True)
         cut = [slice(None)] * x.ndim
         cut[dim] = slice(self.k - 1, self.k)
         return v.copy(v.window(order, tuple(cut)))
@@ -242,7 +242,7 @@ class Median(Chosen):
     def choose(self, x: Any, dim: int) -> Any:
         n = x.shape[dim]
         nans = v.reduce_sum(v.isnan(x), (dim,), True)
-        order = v.sort(wide(x), dim, False, True)
+        order = v.sort(widen(x), dim, False, True)
         return v.gather(order, dim, v.where(v.equal(nans, 0), (n - 1) // 2, n - nans))
 
 
@@ -255,7 +255,7 @@ class NanMedian(Chosen):
 
     def choose(self, x: Any, dim: int) -> Any:
         numbers = v.reduce_sum(v.equal(x, x), (dim,), True)
-        order = v.sort(wide(x), dim, False, True)
+        order = v.sort(widen(x), dim, False, True)
         return v.gather(order, dim, v.where(v.equal(numbers, 0), 0, (numbers - 1) // 2))
 
 
@@ -293,7 +293,7 @@ class Mode(Chosen):
     name = "mode"
 
     def choose(self, x: Any, dim: int) -> Any:
-        order = v.swap(v.sort(wide(x), dim, False, True), dim, -1)
+        order = v.swap(v.sort(widen(x), dim, False, True), dim, -1)
         z = v.gather(v.swap(x, dim, -1), -1, order)
         places = v.iota(x, z.shape[-1], _INT64)
         starts = v.where(v.equal(z, shift(z, 1, 0)), 0, places)

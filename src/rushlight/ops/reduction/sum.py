@@ -18,21 +18,21 @@ from rushlight.core.graph import Node, TensorBase
 from rushlight.core.record import apply
 from rushlight.ops.apply import run
 from rushlight.ops.checks import check_dtype, check_tensor, mismatch, not_implemented
-from rushlight.ops.mistakes import BLAMED, blame
+from rushlight.ops.mistakes import BLAMED, better_error
 from rushlight.ops.out import fill_out
 from rushlight.ops.reduction.any_all import CountNonzero
 from rushlight.ops.reduction.family import (
     Fold,
     InDtype,
     axes_from_end,
-    count,
     dims_of,
     fold,
     narrow,
     numpy_names,
+    reduced_count,
     shift,
     unfold,
-    wide,
+    widen,
 )
 from rushlight.ops.registry import (
     describe,
@@ -98,7 +98,7 @@ class SumAll(Sum):
 
 def _sum_dtype(given: Any, array: Any) -> Any:
     """The raw dtype a sum is asked to have; None if it is that of the input anyway."""
-    want = dtypes.accumulate(array.dtype) if given is None else given.numpy
+    want = dtypes.sum_dtype(array.dtype) if given is None else given.numpy
     return None if want is array.dtype and want.kind != "b" else want
 
 
@@ -146,7 +146,7 @@ def _declare_sum(
             given = {key: x for key, x in named.items() if x is not None and x is not ...}
             if takes_over((input, out), {}):
                 return overridden(functions[name], *args, **given)
-            if (better := blame(name, functions[name], args, given, error)) is not None:
+            if (better := better_error(name, functions[name], args, given, error)) is not None:
                 raise better from None
             raise
 
@@ -180,15 +180,15 @@ class Mean(Sum):
 
     def forward(self, x: Any) -> Any:
         x = self.convert(x)
-        n = count(x.shape, self.dims)
-        y = v.reduce_sum(wide(x), self.dims, self.keepdim)
+        n = reduced_count(x.shape, self.dims)
+        y = v.reduce_sum(widen(x), self.dims, self.keepdim)
         return narrow(y / n if n else y * _NAN, x)
 
     def vjp(self, node: Node, g: Any) -> Any:
         shapes = node._input_shapes
         assert shapes is not None
         shape = shapes[0]
-        n = count(shape, self.dims)
+        n = reduced_count(shape, self.dims)
         spread = v.broadcast(self.back(g / n if n else g, shape), shape)
         # PyTorch gives a dense one; a leaf would copy an expanded one anyway
         ends = isinstance(node._next_edges[0], TensorBase) and not isinstance(g, TensorBase)
@@ -324,7 +324,7 @@ class Prod(InDtype):
         if quick is not None:
             return unfold(quick, self.dims, shape)
         if 0 not in x.shape:
-            w = wide(x)
+            w = widen(x)
             left = shift(v.cumprod(w, -1), 1, 1)
             right = shift(v.cumprod(v.flip(w, (-1,)), -1), 1, 1)
             x = narrow(left * v.flip(right, (-1,)), x)
@@ -387,8 +387,8 @@ class LogSumExp(Fold):
     saved_names = "dim=dims* keepdim"
 
     def forward(self, x: Any) -> Any:
-        w = wide(x)
-        if count(x.shape, self.dims) == 0:
+        w = widen(x)
+        if reduced_count(x.shape, self.dims) == 0:
             return narrow(v.log(v.reduce_sum(v.exp(w), self.dims, self.keepdim)), x)
         top = v.reduce_max(v.real(w) if is_complex(w) else w, self.dims, True)
         top = v.where(v.isinf(top), 0, top)

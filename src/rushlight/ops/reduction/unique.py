@@ -15,10 +15,10 @@ from rushlight.core.elementwise import result_dtype
 from rushlight.core.graph import Node, Op, TensorBase, wrap
 from rushlight.core.record import apply
 from rushlight.core.transforms.vmap import WORDS
-from rushlight.ops.checks import check_tensor, is_batched, not_implemented
+from rushlight.ops.checks import check_tensor, is_batched, not_implemented, refuse_complex
 from rushlight.ops.each_member import one_by_one
 from rushlight.ops.numbers import Number, Operand
-from rushlight.ops.reduction.family import check_dim, wide
+from rushlight.ops.reduction.family import check_dim, widen
 from rushlight.ops.registry import function, op
 from rushlight.ops.sample_inputs import drawn
 
@@ -35,8 +35,8 @@ class Distinct(Op):
 
 
 class Refused(Op):
-    """Stands for a result that PyTorch connects to its input without having its derivative: the
-    node is there to say so when a backward pass reaches it."""
+    """A result that PyTorch connects to its input though it has no derivative for it: the node
+    raises an error when a backward pass reaches it."""
 
     reason: ClassVar[str] = ""
 
@@ -54,24 +54,25 @@ class Refused(Op):
         raise NotImplementedError(self.reason)
 
 
-def _refuse(name: str, reason: str, **facts: Any) -> type[Refused]:
+def _refused_op(name: str, reason: str, **facts: Any) -> type[Refused]:
+    """A subclass of `Refused` with a name and a reason."""
     return type(name.title(), (Refused,), {"name": name, "reason": reason, **facts})
 
 
-Unique2 = _refuse(
+Unique2 = _refused_op(
     "unique2", "the derivative for '_unique2' is not implemented.", aten="_unique2.default"
 )
-UniqueRuns = _refuse(
+UniqueRuns = _refused_op(
     "unique_consecutive", "the derivative for 'unique_consecutive' is not implemented."
 )
-UniqueSlices = _refuse("unique_dim", "the derivative for 'unique_dim' is not implemented.")
-WeightedCount = _refuse(
+UniqueSlices = _refused_op("unique_dim", "the derivative for 'unique_dim' is not implemented.")
+WeightedCount = _refused_op(
     "bincount", "derivative for aten::bincount is not implemented", node="NotImplemented"
 )
 
 
-def connect(cls: type[Refused], result: Any, input: Any) -> Any:
-    """`result` as PyTorch gives it: asking for gradients if `input` does."""
+def connect_refused(cls: type[Refused], result: Any, input: Any) -> Any:
+    """`result` as PyTorch gives it: it requires a gradient if `input` does."""
     if not (input._requires_grad or input._node is not None):
         return result
     what = cls(result._array)
@@ -81,8 +82,8 @@ def connect(cls: type[Refused], result: Any, input: Any) -> Any:
 
 
 def runs(fresh: Any) -> tuple[Any, Any, Any]:
-    """From where a new run starts (a line of bools, the first true): the starts of the runs, the
-    run of each place, and the lengths of the runs."""
+    """Runs of equal elements, from a vector that is True where a run starts (and at the first
+    place): the starts of the runs, the run of each place, and the lengths of the runs."""
     fresh = v.cast(fresh, _INT64)
     (starts,) = v.nonzero(fresh)
     which = v.cumsum(fresh, -1) - 1
@@ -90,7 +91,7 @@ def runs(fresh: Any) -> tuple[Any, Any, Any]:
 
 
 def changes(x: Any) -> Any:
-    """Where an element of a line, or a row of a matrix, differs from the one before; true at the
+    """Where an element of a vector, or a row of a matrix, differs from the one before; True at the
     first."""
     differs = v.not_equal(v.window(x, (slice(1, None),)), v.window(x, (slice(0, -1),)))
     if x.ndim == 2:
@@ -108,7 +109,7 @@ class Unique(Distinct):
 
     def forward(self, x: Any) -> Any:
         line = v.reshape(x, (x.size,))
-        order = v.sort(wide(line), -1, False, True)
+        order = v.sort(widen(line), -1, False, True)
         line = v.gather(line, -1, order)
         starts, which, lengths = runs(changes(line))
         back = v.gather(which, -1, v.sort(order, -1, False, True))
@@ -184,22 +185,16 @@ def lexical(rows: Any) -> Any:
     order = v.sort(v.full(rows, (n,), 0, _INT64), -1, False, True)
     for j in reversed(range(rows.shape[1])):
         column = v.gather(v.window(rows, (slice(None), j)), -1, order)
-        order = v.gather(order, -1, v.sort(wide(column), -1, False, True))
+        order = v.gather(order, -1, v.sort(widen(column), -1, False, True))
     return order
 
 
 def _select_outputs(op: Any, node: type[Refused], input: Any, inverse: bool, counts: bool) -> Any:
     values, *others = apply(op, input)
-    values = connect(node, values, input)
+    values = connect_refused(node, values, input)
     if not (inverse or counts):
         return values
     return (values, *[r for r, wanted in zip(others, (inverse, counts)) if wanted])
-
-
-def _refuse_complex(kernel: str, array: Any) -> None:
-    """Complex numbers have no order to look for equal ones in."""
-    if array.dtype.kind == "c":
-        raise not_implemented(kernel, array.dtype)
 
 
 @function()
@@ -214,7 +209,7 @@ def unique(
     (tensor([1, 3]), tensor([1, 2]))
     """
     array = check_tensor(input, "unique")
-    _refuse_complex("unique" if dim is None else "unique_dim", array)
+    refuse_complex("unique" if dim is None else "unique_dim", array)
     if dim is None:
         return _select_outputs(Unique(), Unique2, input, return_inverse, return_counts)
     at = check_dim("unique", dim, array.ndim)
@@ -235,7 +230,7 @@ def unique_consecutive(
     tensor([1, 2, 1])
     """
     array = check_tensor(input, "unique_consecutive")
-    _refuse_complex("unique" if dim is None else "unique_dim", array)
+    refuse_complex("unique" if dim is None else "unique_dim", array)
     at = None if dim is None else check_dim("unique_consecutive", dim, array.ndim)
     return _select_outputs(UniqueConsecutive(at), UniqueRuns, input, return_inverse, return_counts)
 
@@ -394,7 +389,7 @@ def bincount(input: Any, weights: Any = None, minlength: int = 0) -> Any:
         y = one_by_one("bincount", lambda *xs: apply(what, *xs), input, weights)
     else:
         y = apply(what, input, weights)
-    return y if weights is None else connect(WeightedCount, y, weights)
+    return y if weights is None else connect_refused(WeightedCount, y, weights)
 
 
 @op
@@ -415,7 +410,7 @@ class Histc(Op):
         return low - one, high + one
 
     def forward(self, x: Any) -> Any:
-        line = wide(v.reshape(x, (x.size,)))
+        line = widen(v.reshape(x, (x.size,)))
         low, high = self.range(line)
         outside = v.logical_or(v.isnan(line), v.logical_or(line < low, line > high))
         line = v.where(outside, low, line)

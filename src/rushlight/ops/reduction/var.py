@@ -19,11 +19,11 @@ from rushlight.ops.numbers import Number
 from rushlight.ops.reduction.family import (
     Fold,
     axes_from_end,
-    count,
     declare,
     dims_of,
     narrow,
-    wide,
+    reduced_count,
+    widen,
 )
 from rushlight.ops.reduction.sum import Sum
 from rushlight.ops.registry import implements, op
@@ -48,12 +48,12 @@ class Spread(Fold):
         self.correction = correction
 
     def average(self, x: Any, keep: bool) -> Any:
-        n = count(x.shape, self.dims)
+        n = reduced_count(x.shape, self.dims)
         y = v.reduce_sum(x, self.dims, keep)
         return y / n if n else y * math.nan
 
     def freedom(self, x: Any) -> Any:
-        return count(x.shape, self.dims) - self.correction
+        return reduced_count(x.shape, self.dims) - self.correction
 
     def variance(self, x: Any, root: bool) -> Any:
         """The variance or its root; a root may be in range where its square is not."""
@@ -140,10 +140,10 @@ class VarMean(Spread):
     aten = "var_mean.correction"
 
     def forward(self, x: Any) -> Any:
-        return self.variance(x, False), narrow(self.average(wide(x), self.keepdim), x)
+        return self.variance(x, False), narrow(self.average(widen(x), self.keepdim), x)
 
     def from_mean(self, g: Any, x: Any) -> Any:
-        return self.back(g, x.shape) / max(count(x.shape, self.dims), 1)
+        return self.back(g, x.shape) / max(reduced_count(x.shape, self.dims), 1)
 
     def vjp(self, node: Node, g: Any, x: Any) -> Any:
         return (self.back(g[0], x.shape) * self.slope(x) + self.from_mean(g[1], x),)
@@ -160,7 +160,7 @@ class StdMean(VarMean):
     aten = "std_mean.correction"
 
     def forward(self, x: Any) -> Any:
-        return self.variance(x, True), narrow(self.average(wide(x), self.keepdim), x)
+        return self.variance(x, True), narrow(self.average(widen(x), self.keepdim), x)
 
     def vjp(self, node: Node, g: Any, x: Any, y: Any) -> Any:  # type: ignore[override]  # it saves more
         first = self.back(g[0] * _root_slope(y), x.shape) * self.slope(x)
@@ -175,7 +175,7 @@ class StdMean(VarMean):
 @implements("deviations")
 def _deviations(x: Any, axes: Any, keep: bool) -> Any:
     what = Var(axes_from_end(axes, x._array.ndim), keep, 0)
-    n = count(x._array.shape, what.dims)
+    n = reduced_count(x._array.shape, what.dims)
     wide = x.to(dtypes.complex128 if x._array.dtype.kind == "c" else dtypes.float64)
     return apply(what, wide) * float(n) if n else apply(Sum(what.dims, keep), wide.real)
 
@@ -202,7 +202,7 @@ def _declare_spread(cls: Any, text: str, example: str, gives: str) -> None:
         if correction is None:
             correction = 1 if unbiased is None else int(unbiased)
         made = cls(dims_of(name, dim, array.ndim), keepdim, correction)
-        out_size = count(array.shape, None) // max(count(array.shape, made.dims), 1)
+        out_size = reduced_count(array.shape, None) // max(reduced_count(array.shape, made.dims), 1)
         if out_size and made.freedom(array) <= 0:
             warnings.warn(
                 f"{name}(): degrees of freedom is <= 0. Correction should be strictly less than "

@@ -14,7 +14,7 @@ from rushlight.errors import broadcast_mismatch
 from rushlight.ops.apply import run
 from rushlight.ops.checks import check_tensor, raw_dtype
 from rushlight.ops.numbers import Number
-from rushlight.ops.reduction.family import Fold, dims_of, narrow, same, wide
+from rushlight.ops.reduction.family import Fold, dims_of, equal_with_nan, narrow, widen
 from rushlight.ops.registry import function, op
 from rushlight.ops.sample_inputs import drawn
 
@@ -42,15 +42,15 @@ def safe(y: Any) -> Any:
     return v.where(v.equal(y, 0), 1, y)
 
 
-def over(x: Any, y: Any) -> Any:
+def divide_or_zero(x: Any, y: Any) -> Any:
     """x / y, and 0 where `y` is 0."""
     return v.where(v.equal(y, 0), 0, x / safe(y))
 
 
-def direction(x: Any) -> Any:
+def sign_or_phase(x: Any) -> Any:
     """x / |x|; 0 at 0, and at NaN as in PyTorch."""
     if is_complex(x):
-        return over(x, v.absolute(x))
+        return divide_or_zero(x, v.absolute(x))
     dtype = raw_dtype(x)
     return v.cast(v.greater(x, 0), dtype) - v.cast(v.less(x, 0), dtype)
 
@@ -60,19 +60,19 @@ def slope_of(x: Any, y: Any, p: float, dims: tuple[int, ...] | None) -> Any:
     if p == 0:
         return None
     if p == 1:
-        return direction(x)
+        return sign_or_phase(x)
     if p == 2:
-        return over(x, y)
+        return divide_or_zero(x, y)
     a = v.absolute(x)
     if p in (math.inf, -math.inf):
-        hits = v.cast(same(a, y), raw_dtype(a))
-        return direction(x) * (hits / v.reduce_sum(hits, dims, True))
+        hits = v.cast(equal_with_nan(a, y), raw_dtype(a))
+        return sign_or_phase(x) * (hits / v.reduce_sum(hits, dims, True))
     if p < 1:
         steep = v.where(v.equal(a, 0), 0, v.power(safe(a), p - 1))
-        return direction(x) * steep * v.power(y, 1 - p)
+        return sign_or_phase(x) * steep * v.power(y, 1 - p)
     if p < 2:
-        return direction(x) * over(v.power(a, p - 1), v.power(y, p - 1))
-    return x * over(v.power(a, p - 2), v.power(y, p - 1))
+        return sign_or_phase(x) * divide_or_zero(v.power(a, p - 1), v.power(y, p - 1))
+    return x * divide_or_zero(v.power(a, p - 2), v.power(y, p - 1))
 
 
 def norm_tangent(t: Any, slope: Any, dims: tuple[int, ...] | None, keep: bool) -> Any:
@@ -100,7 +100,7 @@ class VectorNorm(Fold):
     def forward(self, x: Any) -> Any:
         if self.dtype is not None:
             x = v.cast(x, self.dtype)
-        return narrow(norm_of(wide(x), self.ord, self.dims, self.keepdim), x)
+        return narrow(norm_of(widen(x), self.ord, self.dims, self.keepdim), x)
 
     def vjp(self, node: Node, g: Any, x: Any, y: Any) -> Any:
         slope = slope_of(x, self.back(y, x.shape), self.ord, self.dims)
@@ -196,7 +196,7 @@ class Dist(Fold):
 
     def forward(self, a: Any, b: Any) -> Any:
         d = a - b
-        return narrow(norm_of(wide(d), self.p, self.dims, self.keepdim), d)
+        return narrow(norm_of(widen(d), self.p, self.dims, self.keepdim), d)
 
     def vjp(self, node: Node, g: Any, a: Any, b: Any, y: Any) -> Any:
         d = a - b
@@ -262,12 +262,12 @@ class CDist(Op):
         """The norms of differences along the last axis."""
         if d.shape[-1] == 0:
             return v.reduce_sum(d, (-1,), False)
-        return narrow(norm_of(wide(d), self.p, (-1,), False), d)
+        return narrow(norm_of(widen(d), self.p, (-1,), False), d)
 
     def slope(self, d: Any, y: Any) -> Any:
         y = v.window(y, (..., None))
         if self.p == math.inf:  # ties do not share here: PyTorch gives each the whole
-            return direction(d) * v.cast(v.equal(v.absolute(d), y), raw_dtype(d))
+            return sign_or_phase(d) * v.cast(v.equal(v.absolute(d), y), raw_dtype(d))
         return slope_of(d, y, self.p, (-1,))
 
     def vjp(self, node: Node, g: Any, a: Any, b: Any, y: Any) -> Any:

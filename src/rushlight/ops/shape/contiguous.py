@@ -14,6 +14,7 @@ from rushlight import dtypes
 from rushlight.arrays.batched import NO_STORAGE, bottom
 from rushlight.arrays.host import ByteBounds, address, is_sparse, root_of
 from rushlight.arrays.layouts import lies_in, shown_strides
+from rushlight.arrays.making import row_strides
 from rushlight.ops.checks import one_dim, varies
 from rushlight.ops.registry import function, methods
 from rushlight.size import unchecked
@@ -30,22 +31,12 @@ def strides_of(array: Any) -> tuple[int, ...]:
     width = array.dtype.itemsize
     if 0 in array.strides:
         if array.size == 0:
-            return _row_strides(array.shape)
+            return row_strides(array.shape)
         return tuple([s // width for s in shown_strides(array)])
     return tuple([s // width for s in array.strides])
 
 
 # --- what can be asked ----------------------------------------------------------------------------
-def _row_strides(shape: tuple[int, ...]) -> tuple[int, ...]:
-    """The strides of a contiguous tensor of `shape`."""
-    found: list[int] = []
-    step = 1
-    for n in reversed(shape):
-        found.append(step)
-        step *= max(n, 1)
-    return tuple(found[::-1])
-
-
 @function(free=False)
 def is_contiguous(input: Any, memory_format: Any = dtypes.contiguous_format) -> bool:
     """Whether the elements lie in memory in order, without gaps.

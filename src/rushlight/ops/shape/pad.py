@@ -18,7 +18,7 @@ from rushlight.ops.registry import function, functional, implements, op
 from rushlight.ops.sample_inputs import Draw, drawn
 
 
-def cut(x: Any, dim: int, start: int, stop: int) -> Any:
+def axis_region(x: Any, dim: int, start: int, stop: int) -> Any:
     """A region of one axis (a negative int)."""
     return v.window(x, (..., slice(start, stop)) + (v.ALL,) * (-dim - 1))
 
@@ -87,7 +87,7 @@ class Border(Linear):
         rule: Any = self
         for dim, before, after in self.sides():
             if self.cuts_first:
-                x = cut(x, dim, max(-before, 0), x.shape[dim] + min(after, 0))
+                x = axis_region(x, dim, max(-before, 0), x.shape[dim] + min(after, 0))
             n = x.shape[dim]
             parts = [x]
             if before > 0:
@@ -97,7 +97,7 @@ class Border(Linear):
             if len(parts) > 1:
                 x = v.concat(parts, dim)
             if not self.cuts_first and (before < 0 or after < 0):
-                x = cut(x, dim, max(-before, 0), x.shape[dim] + min(after, 0))
+                x = axis_region(x, dim, max(-before, 0), x.shape[dim] + min(after, 0))
         return v.laid_out(x, None) if min(self.padding) <= 0 else x
 
     def adjoint(self, g: Any, shape: tuple[int, ...]) -> Any:
@@ -110,11 +110,11 @@ class Border(Linear):
             elif any(lost):
                 g = pad_at(g, dim, *lost)
             first, second = max(before, 0), max(after, 0)
-            middle = cut(g, dim, first, first + n)
+            middle = axis_region(g, dim, first, first + n)
             if first:
-                middle = middle + rule.fold_before(cut(g, dim, 0, first), dim, first, n)
+                middle = middle + rule.fold_before(axis_region(g, dim, 0, first), dim, first, n)
             if second:
-                rest = cut(g, dim, first + n, first + n + second)
+                rest = axis_region(g, dim, first + n, first + n + second)
                 middle = middle + rule.fold_after(rest, dim, second, n)
             g = pad_at(middle, dim, *lost) if self.cuts_first and any(lost) else middle
         return g
@@ -131,10 +131,10 @@ class Reflect(Border):
     """A border that mirrors the tensor, without repeating its edge."""
 
     def before(self, x: Any, dim: int, k: int, n: int) -> Any:
-        return v.flip(cut(x, dim, 1, k + 1), (dim,))
+        return v.flip(axis_region(x, dim, 1, k + 1), (dim,))
 
     def after(self, x: Any, dim: int, k: int, n: int) -> Any:
-        return v.flip(cut(x, dim, n - 1 - k, n - 1), (dim,))
+        return v.flip(axis_region(x, dim, n - 1 - k, n - 1), (dim,))
 
     def fold_before(self, g: Any, dim: int, k: int, n: int) -> Any:
         return pad_at(v.flip(g, (dim,)), dim, 1, n - 1 - k)
@@ -147,10 +147,10 @@ class Replicate(Border):
     """A border that repeats the tensor's edge."""
 
     def before(self, x: Any, dim: int, k: int, n: int) -> Any:
-        return _spread(cut(x, dim, 0, 1), dim, k)
+        return _spread(axis_region(x, dim, 0, 1), dim, k)
 
     def after(self, x: Any, dim: int, k: int, n: int) -> Any:
-        return _spread(cut(x, dim, n - 1, n), dim, k)
+        return _spread(axis_region(x, dim, n - 1, n), dim, k)
 
     def fold_before(self, g: Any, dim: int, k: int, n: int) -> Any:
         return pad_at(v.reduce_sum(g, (dim,), True), dim, 0, n - 1)
@@ -174,10 +174,10 @@ class PadCircular(Border):
     lies = "rows"
 
     def before(self, x: Any, dim: int, k: int, n: int) -> Any:
-        return cut(x, dim, n - k, n)
+        return axis_region(x, dim, n - k, n)
 
     def after(self, x: Any, dim: int, k: int, n: int) -> Any:
-        return cut(x, dim, 0, k)
+        return axis_region(x, dim, 0, k)
 
     def fold_before(self, g: Any, dim: int, k: int, n: int) -> Any:
         return pad_at(g, dim, n - k, 0)

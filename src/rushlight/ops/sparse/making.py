@@ -523,7 +523,7 @@ def zeros_in(layout: Any, shape: tuple[int, ...], dtype: Any, place: Any) -> Any
 
 
 # --- as files and pickles hold them ---------------------------------------------------------------
-def parts_of(t: Any) -> tuple[Any, tuple[Any, ...]]:
+def sparse_parts(t: Any) -> tuple[Any, tuple[Any, ...]]:
     """The layout of a sparse tensor and what it is made of, as PyTorch writes it."""
     plain = t.detach()
     if t.is_sparse:
@@ -534,7 +534,7 @@ def parts_of(t: Any) -> tuple[Any, tuple[Any, ...]]:
 
 
 def remade(layout: Any, data: tuple[Any, ...]) -> Any:
-    """A sparse tensor of what `parts_of` gives. What is read may be anything, so it is checked."""
+    """A sparse tensor of what `sparse_parts` gives. A file may hold anything, so it is checked."""
     if layout is dtypes.sparse_coo:
         places, held, size, *coalesced = data
         done = coalesced[0] if coalesced else None

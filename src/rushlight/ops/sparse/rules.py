@@ -12,8 +12,10 @@ from typing import Any, ClassVar
 
 from rushlight import dtypes
 from rushlight.arrays import sparse as raw
+from rushlight.arrays import sparse_math
 from rushlight.arrays import vocabulary as v
-from rushlight.arrays.sparse import sampled, sparse_masked, sparse_of, stored, to_dense
+from rushlight.arrays.host import settled
+from rushlight.arrays.sparse_rules import sampled, sparse_masked, sparse_of, stored, to_dense
 from rushlight.core.families import conj, is_complex
 from rushlight.core.graph import Node, Op, TensorBase
 from rushlight.core.record import apply
@@ -40,7 +42,7 @@ class SparseCoo(Op):
     coalesced: bool = False
 
     def forward(self, i: Any, x: Any) -> Any:
-        return raw.Coo(i, x, self.size, self.coalesced)
+        return raw.Coo(i, settled(x), self.size, self.coalesced)
 
     def vjp(self, node: Node, g: Any, i: Any) -> Any:
         return None, _at_on_any(g, i)
@@ -51,7 +53,7 @@ class SparseCoo(Op):
 
 def _at(g: Any, i: Any) -> Any:
     dense = tuple(g.shape[i.shape[0] :])
-    return raw.stored_at(g, i, (i.shape[1], *dense))
+    return sparse_math.stored_at(g, i, (i.shape[1], *dense))
 
 
 def _at_on_any(g: Any, i: Any) -> Any:
@@ -97,7 +99,7 @@ class SparseCompressed(Op):
     layout: Any
 
     def forward(self, starts: Any, inner: Any, x: Any) -> Any:
-        return raw.Compressed(self.layout, starts, inner, x, self.size)
+        return raw.Compressed(self.layout, starts, inner, settled(x), self.size)
 
     def vjp(self, node: Node, g: Any, starts: Any, inner: Any) -> Any:
         like = v.full(starts if isinstance(g, TensorBase) else _parts(g), (), 0, dtypes.bool_.numpy)
@@ -106,7 +108,7 @@ class SparseCompressed(Op):
             raise NotImplementedError("second derivatives of compressed sparse tensors")
         if isinstance(g, raw.Compressed) and g.layout is self.layout and g.nnz == mask.nnz:
             return None, None, g.values
-        return None, None, raw.masked(g, mask).values
+        return None, None, sparse_math.masked(g, mask).values
 
     def jvp(self, ts: tuple[Any, ...], xs: tuple[Any, ...], y: Any) -> Any:
         return apply(self, xs[0], xs[1], ts[2])
@@ -163,6 +165,7 @@ class ToSparse(Op):
     dense_dim: int = 0
 
     def forward(self, x: Any) -> Any:
+        x = settled(x)
         if self.layout is dtypes.sparse_coo:
             if isinstance(x, raw.Sparse):
                 return x.coo()
@@ -435,7 +438,7 @@ def _spread(g: Any, x: Any, dims: tuple[int, ...]) -> Any:
     gone = {d % x.ndim for d in dims}
     shape = tuple(1 if d in gone else n for d, n in enumerate(x.shape))
     wide = v.broadcast(v.reshape(full, shape), x.shape)
-    return raw.masked(wide, x if isinstance(x, raw.Compressed) else c)
+    return sparse_math.masked(wide, x if isinstance(x, raw.Compressed) else c)
 
 
 class SparseSoftmax(Op):
@@ -449,12 +452,12 @@ class SparseSoftmax(Op):
     logarithm: ClassVar[bool] = False
 
     def forward(self, x: Any) -> Any:
-        return raw.softmax_of(x, self.dim, self.logarithm)
+        return sparse_math.softmax_of(x, self.dim, self.logarithm)
 
     def vjp(self, node: Node, g: Any, x: Any, y: Any) -> Any:
         if isinstance(g, TensorBase):
             raise NotImplementedError("derivative for _sparse_softmax_backward is not implemented")
-        return (raw.softmax_slope(x, y, g, self.dim, self.logarithm),)
+        return (sparse_math.softmax_slope(x, y, g, self.dim, self.logarithm),)
 
 
 class SparseLogSoftmax(SparseSoftmax):
@@ -465,7 +468,7 @@ class SparseLogSoftmax(SparseSoftmax):
     logarithm = True
 
 
-# --- the words of `arrays.sparse`, on tensors -----------------------------------------------------
+# --- the words of `arrays.sparse_rules`, on tensors -----------------------------------------------
 @implements("sparse_of")
 def _sparse_of(i: Any, x: Any, shape: Any, coalesced: bool) -> Any:
     return apply(SparseCoo(tuple(shape), coalesced), i, x)

@@ -11,7 +11,7 @@ from rushlight.arrays.formulas import formula
 from rushlight.core.graph import TensorBase
 from rushlight.ops.checks import invalid, is_number
 from rushlight.ops.pointwise.family import Pointwise, expose
-from rushlight.ops.pointwise.special import lift
+from rushlight.ops.pointwise.special import as_array_like
 from rushlight.ops.registry import describe, function, functions, variant
 
 
@@ -23,7 +23,7 @@ class Formula(Pointwise):
 
     def forward(self, *xs: Any) -> Any:
         like = next(x for x in xs if hasattr(x, "dtype"))
-        ready = [lift(x, like) for x in xs]
+        ready = [as_array_like(x, like) for x in xs]
         return formula(ready[0], self.formula, *ready[1:])
 
 

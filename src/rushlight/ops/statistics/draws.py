@@ -17,7 +17,7 @@ from rushlight.ops.checks import check_tensor
 from rushlight.ops.creation.tensor import write_created
 from rushlight.ops.pointwise.family import Unfinished
 from rushlight.ops.random import batching
-from rushlight.ops.random.batching import around
+from rushlight.ops.random.batching import enclosing_vmap
 from rushlight.ops.random.sampling import drawn_op, generator_of
 from rushlight.ops.registry import function, implements
 from rushlight.random import rejection
@@ -74,8 +74,8 @@ _DIRICHLET_GRAD: Final = DirichletGrad()
 def _draw(name: str, op: Any, draw: Any, generator: Any, out: Any, *xs: Any) -> Any:
     """Numbers from the values of tensors of one shape, drawn on the host in the order of rows."""
     gen = generator_of(name, generator)
-    if stack.batches != 0 and (level := around()) is not None:
-        batching.refuse_out(out)
+    if stack.batches != 0 and (level := enclosing_vmap()) is not None:
+        batching.refuse_out_in_vmap(out)
         return batching.draw_from(
             level, op, xs, lambda *xs: _draw(name, op, draw, gen, None, *xs)
         )  # fmt: skip

@@ -6,7 +6,7 @@ from typing import Any, Final
 
 from rushlight.core.graph import TensorBase
 from rushlight.ops.checks import check_tensor, is_number, one_dim, some_dims, unmatched
-from rushlight.ops.numbers import Number, plain
+from rushlight.ops.numbers import Number, python_number
 from rushlight.ops.registry import function, functions
 
 # --- integrals ------------------------------------------------------------------------------------
@@ -177,7 +177,9 @@ def gradient(input: Any, *, spacing: Any = 1, dim: Any = None, edge_order: int =
     dims = some_dims(dim, array.ndim)
     axes = [d + array.ndim for d in dims] if dims is not None else list(range(array.ndim))
     spacing = (
-        plain(spacing) if isinstance(spacing, TensorBase) and not spacing._array.ndim else spacing
+        python_number(spacing)
+        if isinstance(spacing, TensorBase) and not spacing._array.ndim
+        else spacing
     )
     spacing = 1 if spacing is None else spacing
     many = isinstance(spacing, (tuple, list))

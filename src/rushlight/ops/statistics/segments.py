@@ -34,22 +34,22 @@ class SegmentReduce(Op):
         shape[self.axis] = self.count
         start = _STARTS[self.reduce] if self.initial is None else self.initial
         base = v.full(x, tuple(shape), start, raw_dtype(x))
-        index = v.broadcast(self.beside(places, x), x.shape)
+        index = v.broadcast(self.with_axes_behind(places, x), x.shape)
         y = v.reduce_along(base, self.axis, index, x, _WORDS[self.reduce], True)
         if self.reduce != "mean":
             return y
-        number = v.cast(self.beside(lengths, x), raw_dtype(x))
+        number = v.cast(self.with_axes_behind(lengths, x), raw_dtype(x))
         if self.initial is None:
             return y / number  # of no elements: NaN
         return v.where(v.equal(number, 0), y, y / v.where(v.equal(number, 0), 1, number))
 
-    def beside(self, places: Any, x: Any) -> Any:
-        """An array of the leading axes with new ones behind, as many as `x` has there."""
+    def with_axes_behind(self, places: Any, x: Any) -> Any:
+        """An array of the leading axes with new ones behind them, to broadcast with `x`."""
         return v.window(places, (..., *[None] * (-self.axis - 1)))
 
     def spread(self, y: Any, places: Any, x: Any) -> Any:
         """What each element's run has."""
-        return v.gather(y, self.axis, v.broadcast(self.beside(places, x), x.shape))
+        return v.gather(y, self.axis, v.broadcast(self.with_axes_behind(places, x), x.shape))
 
     def others(self, x: Any, places: Any) -> Any:
         """The product of all other elements of an element's run, zeros among them."""
@@ -67,12 +67,12 @@ class SegmentReduce(Op):
         if self.reduce == "sum":
             return back, None, None
         if self.reduce == "mean":
-            number = v.cast(self.beside(lengths, x), raw_dtype(x))
+            number = v.cast(self.with_axes_behind(lengths, x), raw_dtype(x))
             return back / self.spread(v.broadcast(number, y.shape), places, x), None, None
         if self.reduce == "prod":
             return back * self.others(x, places), None, None
         chosen = v.cast(v.equal(x, self.spread(y, places, x)), raw_dtype(x))
-        index = v.broadcast(self.beside(places, x), x.shape)
+        index = v.broadcast(self.with_axes_behind(places, x), x.shape)
         ties = v.scatter_add(v.full(y, y.shape, 0, raw_dtype(y)), self.axis, index, chosen)
         return (
             back * chosen / self.spread(v.where(v.equal(ties, 0), 1, ties), places, x),

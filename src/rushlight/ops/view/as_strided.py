@@ -15,7 +15,7 @@ from rushlight.ops.checks import one_dim, tuple_of_ints, varies
 from rushlight.ops.registry import function, implements, op
 from rushlight.ops.sample_inputs import Draw, drawn
 from rushlight.ops.shape.contiguous import strides_of
-from rushlight.ops.view.family import Embed, embed, turn
+from rushlight.ops.view.family import Embed, embed, view_in_place
 from rushlight.ops.view.reshape import ViewShape
 from rushlight.ops.view.select import EmbedSlice, Slice
 
@@ -262,7 +262,9 @@ def as_strided(input: Any, size: Any, stride: Any, storage_offset: Any = None) -
 @function()
 def as_strided_(input: Any, size: Any, stride: Any, storage_offset: Any = None) -> Any:
     """In-place version of `as_strided`."""
-    return turn(as_strided_op(AsStridedInplace, input, size, stride, storage_offset), input)
+    return view_in_place(
+        as_strided_op(AsStridedInplace, input, size, stride, storage_offset), input
+    )
 
 
 @implements("restrided")

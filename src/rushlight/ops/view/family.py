@@ -44,7 +44,7 @@ def embed(cls: Any, view: Any, g: Any, shape: tuple[int, ...]) -> Any:
     return apply(put, g) if isinstance(g, TensorBase) else put.forward(g)
 
 
-def turn(op_: Any, target: Any) -> Any:
+def view_in_place(op_: Any, target: Any) -> Any:
     """Let a tensor look at its memory another way; no element is written, yet it is a write."""
     check_writable(target, False)
     node: Node | None = make_node(op_, (target,)) if recording() else None

@@ -13,7 +13,7 @@ from rushlight.ops.checks import ints, one_dim, tuple_of_ints
 from rushlight.ops.registry import describe, function, methods, op, refuse_input, variant
 from rushlight.ops.sample_inputs import drawn
 from rushlight.ops.shape.contiguous import attribute
-from rushlight.ops.view.family import turn
+from rushlight.ops.view.family import view_in_place
 from rushlight.ops.view.select import Alias
 
 
@@ -167,7 +167,7 @@ _export_swap("swapdims", "dim0", "dim1")
 def transpose_(input: Any, dim0: int, dim1: int) -> Any:
     """In-place version of `transpose`."""
     rank = input._array.ndim
-    return turn(TransposeInplace(one_dim(dim0, rank), one_dim(dim1, rank)), input)
+    return view_in_place(TransposeInplace(one_dim(dim0, rank), one_dim(dim1, rank)), input)
 
 
 # --- matrices -------------------------------------------------------------------------------------
@@ -215,7 +215,7 @@ def t(input: Any) -> Any:
 @function(free=False)
 def t_(input: Any) -> Any:
     """In-place version of `t`."""
-    return turn(t_op(TInplace, input, "t_"), input)
+    return view_in_place(t_op(TInplace, input, "t_"), input)
 
 
 def _transpose_last(input: Any, name: str, most: int) -> Any:
@@ -236,7 +236,7 @@ def _transpose_last(input: Any, name: str, most: int) -> Any:
 
 
 def _conjugate(x: Any) -> Any:
-    return methods["conj"](x) if x._array.dtype.kind == "c" else x
+    return methods["conj"](x)
 
 
 @function()

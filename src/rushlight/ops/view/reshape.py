@@ -7,6 +7,7 @@ from typing import Any
 
 from rushlight import dtypes
 from rushlight.arrays import vocabulary as v
+from rushlight.arrays.host import put_off
 from rushlight.core.families import Linear, ViewOp
 from rushlight.core.graph import TensorBase, wrap_alias
 from rushlight.core.record import apply
@@ -155,6 +156,12 @@ def view(input: Any, *shape: Any, size: Any = None, dtype: Any = None) -> Any:
 def _view_dtype(input: Any, dtype: dtypes.dtype) -> Any:
     """The same memory as another dtype: PyTorch makes it no part of the graph."""
     array = input._array
+    bits = put_off(array)
+    if bits:
+        what = "conjugate view tensors" if bits & 1 else "tensors with negative bit set"
+        raise RuntimeError(
+            f"torch.Tensor.view is not supported for {what} when converting to a different dtype."
+        )
     have = dtypes.of(array.dtype)
     start = f"to view {have.scalar_type} as {dtype.scalar_type} (different element sizes)"
     if have.itemsize != dtype.itemsize:

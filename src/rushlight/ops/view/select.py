@@ -14,7 +14,7 @@ from rushlight.arrays import vocabulary as v
 from rushlight.arrays.batched import Batched
 from rushlight.arrays.vocabulary import ALL
 from rushlight.core.families import ViewOp
-from rushlight.core.graph import TensorBase, wrap_alias
+from rushlight.core.graph import TensorBase, part_ops, wrap_alias
 from rushlight.core.record import finish
 from rushlight.core.views.views import apply_view
 from rushlight.ops.checks import is_batched, one_dim, one_int
@@ -126,6 +126,16 @@ class Slice(ViewOp):
     )
 
 
+def _part_op(part: Any, dim: int) -> ViewOp:
+    """The op that shows an int's index of an axis, or a slice's."""
+    if isinstance(part, slice):
+        return Slice(dim, part.start, part.stop, part.step)
+    return Select(dim, part)
+
+
+part_ops.make = _part_op
+
+
 @function()
 def narrow(input: Any, dim: int, start: Any, length: int) -> Any:
     """A view of `length` indices of a dimension, from `start`.
@@ -194,15 +204,15 @@ def detach(input: Any) -> Any:
     """
     if not isinstance(input, TensorBase):
         return refuse_input("detach", detach, input)
-    return finish(wrap_alias(bare(input._array), input))
+    return finish(wrap_alias(detached_array(input._array), input))
 
 
-def bare(array: Any) -> Any:
+def detached_array(array: Any) -> Any:
     """A view of the whole array. What is inside a batch is detached too, at every level."""
     if type(array) is not Batched:
         return v.window(array, (...,))
     inside = array.value
-    below = detach(inside) if isinstance(inside, TensorBase) else bare(inside)
+    below = detach(inside) if isinstance(inside, TensorBase) else detached_array(inside)
     return Batched(below, array.level, array.has_batch_dim)
 
 

@@ -9,7 +9,7 @@ from rushlight import dtypes
 from rushlight.arrays import vocabulary as v
 from rushlight.core.families import Linear
 from rushlight.core.graph import TensorBase
-from rushlight.core.views.views import apply_view, look_at_many
+from rushlight.core.views.views import apply_view, look_at_many, part_of
 from rushlight.ops.checks import check_tensor, ints, invalid, is_batched, one_dim, one_int
 from rushlight.ops.registry import describe, function, methods, op, variant
 from rushlight.ops.sample_inputs import drawn
@@ -312,7 +312,13 @@ def _iter(input: Any) -> Any:
     """The indices of the first dimension, one after another, as views."""
     if input._array.ndim == 0:
         raise TypeError("iteration over a 0-d tensor")
-    return iter(unbind(input, 0))
+    rows = []
+    for k in range(input._array.shape[0]):
+        row = part_of(input, k, "multi-output")
+        if row is None:
+            return iter(unbind(input, 0))
+        rows.append(row)
+    return iter(rows)
 
 
 @function(name="__reversed__", free=False)

@@ -12,7 +12,7 @@ from rushlight.errors import dim_out_of_range
 from rushlight.ops.checks import one_dim, one_int
 from rushlight.ops.registry import function, op, refuse_input
 from rushlight.ops.sample_inputs import drawn
-from rushlight.ops.view.family import turn
+from rushlight.ops.view.family import view_in_place
 from rushlight.ops.view.reshape import reshape
 
 
@@ -66,7 +66,7 @@ def unsqueeze(input: Any, dim: int | None = None, *, axis: int | None = None) ->
 @function(free=False)
 def unsqueeze_(input: Any, dim: int) -> Any:
     """In-place version of `unsqueeze`."""
-    return turn(unsqueeze_op(UnsqueezeInplace, input, dim), input)
+    return view_in_place(unsqueeze_op(UnsqueezeInplace, input, dim), input)
 
 
 def _at_least(tensors: tuple[Any, ...], each: Any) -> Any:
@@ -218,4 +218,4 @@ def squeeze(input: Any, dim: Any = None, *, axis: Any = None) -> Any:
 def squeeze_(input: Any, dim: Any = None) -> Any:
     """In-place version of `squeeze`."""
     how = (SqueezeAllInplace, SqueezeOneInplace, SqueezeManyInplace)
-    return turn(squeeze_op(input, dim, *how), input)
+    return view_in_place(squeeze_op(input, dim, *how), input)

@@ -18,12 +18,9 @@ from rushlight.ops.sample_inputs import Draw
 Ints = tuple[int, ...]
 
 
-@op
-class Im2Col(Linear):
-    """Windows of [*lead, C, H, W] as columns: [*lead, C·taps, places]."""
+class Windowed(Linear):
+    """A linear map between images and the columns of their windows."""
 
-    name, node = "im2col", "Im2ColBackward0"
-    params: ClassVar[tuple[str, ...]] = ("kernel_size", "dilation", "padding", "stride")
     kernel_size: Ints
     dilation: Ints
     padding: Ints
@@ -31,14 +28,23 @@ class Im2Col(Linear):
     vmap_rule = batch_leading
     lies = "rows"
 
-    def how(self) -> Any:
+    def geometry(self) -> Any:
+        """How windows lie, as `columns` and `uncolumns` take it."""
         return self.kernel_size, self.stride, self.padding, self.dilation
 
+
+@op
+class Im2Col(Windowed):
+    """Windows of [*lead, C, H, W] as columns: [*lead, C·taps, places]."""
+
+    name, node = "im2col", "Im2ColBackward0"
+    params: ClassVar[tuple[str, ...]] = ("kernel_size", "dilation", "padding", "stride")
+
     def forward(self, x: Any) -> Any:
-        return columns(x, *self.how())
+        return columns(x, *self.geometry())
 
     def adjoint(self, g: Any, shape: Ints) -> Any:
-        return uncolumns(g, tuple(shape[-len(self.kernel_size) :]), *self.how())
+        return uncolumns(g, tuple(shape[-len(self.kernel_size) :]), *self.geometry())
 
     @staticmethod
     def samples(draw: Draw) -> Iterator[tuple[Any, ...]]:
@@ -47,8 +53,8 @@ class Im2Col(Linear):
 
 
 @op
-class Col2Im(Linear):
-    """The way back: what overlaps is added."""
+class Col2Im(Windowed):
+    """The adjoint of `Im2Col`: columns back into images; where windows overlap, they are added."""
 
     name, node = "col2im", "Col2ImBackward0"
     params: ClassVar[tuple[str, ...]] = (
@@ -56,21 +62,12 @@ class Col2Im(Linear):
     )  # fmt: skip
     saved_names = "dilation kernel_size padding stride"
     output_size: Ints
-    kernel_size: Ints
-    dilation: Ints
-    padding: Ints
-    stride: Ints
-    vmap_rule = batch_leading
-    lies = "rows"
-
-    def how(self) -> Any:
-        return self.kernel_size, self.stride, self.padding, self.dilation
 
     def forward(self, x: Any) -> Any:
-        return uncolumns(x, self.output_size, *self.how())
+        return uncolumns(x, self.output_size, *self.geometry())
 
     def adjoint(self, g: Any, shape: Ints) -> Any:
-        return columns(g, *self.how())
+        return columns(g, *self.geometry())
 
     @staticmethod
     def samples(draw: Draw) -> Iterator[tuple[Any, ...]]:

@@ -138,8 +138,8 @@ class GridSampler(Op):
         count, length = place.shape
         return v.broadcast(v.reshape(place, (count, 1, length)), (count, shape[1], length))
 
-    def beside(self, weight: Any) -> Any:
-        """[N, L] as [N, 1, L], beside channels."""
+    def over_channels(self, weight: Any) -> Any:
+        """[N, L] as [N, 1, L], which broadcasts over channels."""
         return v.reshape(weight, (weight.shape[0], 1, weight.shape[1]))
 
     def forward(self, x: Any, grid: Any) -> Any:
@@ -151,7 +151,7 @@ class GridSampler(Op):
         rows = v.reshape(x, flat(x, self.n))
         y: Any = None
         for place, fits, axes in self.combinations(shape[2:], grid):
-            weight = self.beside(v.where(fits, _product(axes), 0))
+            weight = self.over_channels(v.where(fits, _product(axes), 0))
             part = self.looked_up(rows, place, shape) * weight
             y = part if y is None else y + part
         return v.cast(v.reshape(y, (*shape[:2], *grid.shape[1:-1])), dtype)
@@ -164,7 +164,7 @@ class GridSampler(Op):
         sides: list[Any] = [None] * self.n
         for place, fits, axes in self.combinations(shape[2:], grid):
             if node._needs_grad(0):
-                weight = self.beside(v.where(fits, _product(axes), 0))
+                weight = self.over_channels(v.where(fits, _product(axes), 0))
                 part = v.ungather(g * weight, flat(x, self.n), -1, self.each_channel(place, shape))
                 gx = part if gx is None else gx + part
             if node._needs_grad(1):
@@ -190,14 +190,14 @@ class GridSampler(Op):
             moves = v.reshape(ts[1], (shape[0], math.prod(grid.shape[1:-1]), self.n))
         for place, fits, axes in self.combinations(shape[2:], grid):
             if tangent is not None:
-                weight = self.beside(v.where(fits, _product(axes), 0))
+                weight = self.over_channels(v.where(fits, _product(axes), 0))
                 part = self.looked_up(tangent, place, shape) * weight
                 out = part if out is None else out + part
             if moves is not None:
                 seen = self.looked_up(rows, place, shape)
                 for d in range(self.n):
                     move = v.window(moves, (..., self.n - 1 - d))
-                    part = seen * self.beside(v.where(fits, _product(axes, d) * move, 0))
+                    part = seen * self.over_channels(v.where(fits, _product(axes, d) * move, 0))
                     out = part if out is None else out + part
         return v.reshape(out, y.shape)
 

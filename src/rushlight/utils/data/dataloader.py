@@ -14,7 +14,7 @@ import time
 import warnings
 from collections.abc import Callable, Iterable, Iterator
 from multiprocessing.connection import wait
-from typing import Any, Generic, NoReturn, Self, TypeVar, cast
+from typing import Any, Generic, NoReturn, Self, TypeAlias, TypeVar, cast
 
 from rushlight.arrays.device import cuda_count
 from rushlight.utils.data._utils import channel
@@ -43,6 +43,10 @@ __all__ = ["DataLoader", "default_collate", "default_convert", "get_worker_info"
 __dir__ = __all__.copy
 
 _T_co = TypeVar("_T_co", covariant=True)
+
+# PyTorch's names for what is called in a worker, which libraries annotate with
+_collate_fn_t: TypeAlias = Callable[[list[Any]], Any]
+_worker_init_fn_t: TypeAlias = Callable[[int], None]
 
 # What may not change once a loader exists: others were made from them.
 _FIXED = {

@@ -27,6 +27,12 @@ def draw_seed(generator: Generator | None = None) -> int:
     return int(functions["empty"]((), dtype=int64).random_(generator=generator).item())
 
 
+def numbers(order: Any) -> Iterator[int]:
+    """The numbers of a tensor, some thousands at a time: a million Python ints take 40 MB."""
+    for start in range(0, len(order), 4096):
+        yield from order[start : start + 4096].tolist()
+
+
 class Sampler(Generic[_T_co]):
     """The base of samplers: give `__iter__`, over indices or lists of them, and if you can
     `__len__`.
@@ -105,10 +111,10 @@ class RandomSampler(Sampler[int]):
                 yield from drawn.tolist()
             return
         for _ in range(self.num_samples // n):
-            yield from functions["randperm"](n, generator=generator).tolist()
+            yield from numbers(functions["randperm"](n, generator=generator))
         # drawn even if there is nothing to take of it, as PyTorch does
-        rest = functions["randperm"](n, generator=generator).tolist()
-        yield from rest[: self.num_samples % n]
+        rest = functions["randperm"](n, generator=generator)
+        yield from numbers(rest[: self.num_samples % n])
 
     def __len__(self) -> int:
         return self.num_samples
@@ -135,7 +141,8 @@ class SubsetRandomSampler(Sampler[int]):
         self.generator = generator
 
     def __iter__(self) -> Iterator[int]:
-        for i in functions["randperm"](len(self.indices), generator=self.generator).tolist():
+        order = functions["randperm"](len(self.indices), generator=self.generator)
+        for i in numbers(order):
             yield self.indices[i]
 
     def __len__(self) -> int:
@@ -178,7 +185,7 @@ class WeightedRandomSampler(Sampler[int]):
         drawn = functions["multinomial"](
             self.weights, self.num_samples, self.replacement, generator=self.generator
         )
-        yield from drawn.tolist()
+        yield from numbers(drawn)
 
     def __len__(self) -> int:
         return self.num_samples

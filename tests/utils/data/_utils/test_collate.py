@@ -6,6 +6,7 @@ import pytest
 
 import rushlight
 import rushlight.utils.data
+from rushlight.ops.registry import functions
 from tests.harness import LIVE, agree, as_stored, pytorch, stored
 from tests.utils.data._utils.cases_collate import cases
 
@@ -32,6 +33,19 @@ def test_samples_of_several_sizes_are_told_with_the_cure() -> None:
         "stack expects each tensor to be equal size, but got [2] at entry 0 and [3] at entry 1"
     )
     assert "`collate_fn`" in cure
+
+
+@pytest.mark.parametrize("shape", [(), (2,)])
+def test_plain_tensors_are_joined_without_an_op(
+    shape: tuple[int, ...], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    t = rushlight
+    batch = [t.full(shape, float(i), dtype=t.bfloat16) for i in range(3)]
+    long = t.stack(batch)
+    monkeypatch.delitem(functions, "stack")
+    short = t.utils.data.default_collate(batch)
+    assert short.dtype is t.bfloat16
+    assert t.equal(short, long)
 
 
 if LIVE:

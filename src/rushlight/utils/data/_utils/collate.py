@@ -7,11 +7,12 @@ from __future__ import annotations
 
 import collections.abc
 import copy
+import re
 from collections.abc import Callable
 from typing import Any, Final
 
 from rushlight.arrays import vocabulary as v
-from rushlight.arrays.host import ARRAY, SCALARS, is_array, is_scalar
+from rushlight.arrays.host import ARRAY, SCALARS, asarray, is_array, is_scalar
 from rushlight.core.grad_mode import state
 from rushlight.core.graph import wrap
 from rushlight.core.record import finish
@@ -26,10 +27,13 @@ __all__ = [
 ]  # fmt: skip
 __dir__ = __all__.copy
 
+np_str_obj_array_pattern: Final = re.compile(r"[SaUO]")  # of NumPy dtypes: text, and objects
+
 default_collate_err_msg_format: Final = (
     "default_collate: batch must contain tensors, numpy arrays, numbers, dicts or lists; found {}"
 )
 
+_PLAIN: Final = {Tensor}
 CollateMap = dict[Any, Callable[..., Any]]
 
 
@@ -115,7 +119,7 @@ def collate(batch: Any, *, collate_fn_map: CollateMap | None = None) -> Any:
     if isinstance(first, tuple) and hasattr(first, "_fields"):
         return kind(*(inner(column) for column in zip(*batch, strict=True)))
     if isinstance(first, collections.abc.Sequence):
-        if any(len(sample) != len(first) for sample in batch):
+        if len(set(map(len, batch))) > 1:
             raise RuntimeError("each element in list of batch should be of equal size")
         columns = [inner(column) for column in zip(*batch, strict=True)]
         return columns if isinstance(first, tuple) else _like_sequence(first, columns)
@@ -145,18 +149,19 @@ def _joined(batch: Any) -> Any:
     `stack` asks of each tensor what recording an op wants to know. A batch has hundreds, which
     have no history: here one loop looks at them.
     """
-    first = batch[0]
-    if state.active or not is_array(first._array) or not first._array.ndim:
+    if state.active or set(map(type, batch)) != _PLAIN:
         return None
-    shape, dtype = first._array.shape, first._array.dtype
     arrays = []
     for t in batch:
-        if type(t) is not Tensor or t._requires_grad or t._node is not None:
+        if t._requires_grad or t._node is not None:
             return None
-        array = t._array
-        if array.shape != shape or array.dtype != dtype:
-            return None
-        arrays.append(array)
+        arrays.append(t._array)
+    first = arrays[0]
+    shape, dtype = first.shape, first.dtype
+    if not is_array(first) or len({(array.shape, array.dtype) for array in arrays}) > 1:
+        return None
+    if not shape:
+        return finish(wrap(asarray(arrays, dtype)))
     return finish(wrap(v.reshape(v.concat(arrays, 0), (len(arrays), *shape))))
 
 

@@ -198,6 +198,9 @@ def annotate(the_type: Any, the_value: Any) -> Any:
     return the_value
 
 
+_script_if_tracing = script_if_tracing
+
+
 def _overload(func: Any) -> Any:
     return func
 

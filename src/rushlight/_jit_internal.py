@@ -1,0 +1,53 @@
+"""`torch._jit_internal`: marks for PyTorch's script compiler."""
+
+from __future__ import annotations
+
+import typing as _typing
+from typing import Any
+
+from rushlight.jit import (
+    Future,
+    _overload,
+    _overload_method,
+    export,
+    ignore,
+    is_scripting,
+    is_tracing,
+    unused,
+)
+from rushlight.jit.annotations import BroadcastingList1, BroadcastingList2, BroadcastingList3
+
+__all__: list[str] = []
+__dir__ = __all__.copy
+
+Final = _typing.Final
+
+
+def _copy_to_script_wrapper(fn: Any) -> Any:
+    return fn
+
+
+def boolean_dispatch(
+    arg_name: str, arg_index: int, default: bool, if_true: Any, if_false: Any,
+    module_name: str, func_name: str,
+) -> Any:  # fmt: skip
+    """A function that calls one of two, as a boolean argument says."""
+
+    def chosen(*args: Any, **kwargs: Any) -> Any:
+        said = args[arg_index] if arg_index < len(args) else kwargs.get(arg_name, default)
+        return (if_true if said else if_false)(*args, **kwargs)
+
+    return chosen
+
+
+def _is_tensor_annotation(found: Any) -> bool:
+    from rushlight.tensor import Tensor
+
+    return found is Tensor
+
+
+__all__ += [
+    "BroadcastingList1", "BroadcastingList2", "BroadcastingList3", "Final", "Future", "_overload",
+    "_overload_method", "boolean_dispatch", "export", "ignore", "is_scripting", "is_tracing",
+    "unused",
+]  # fmt: skip

@@ -1,0 +1,77 @@
+"""Numbers that PyTorch's compiler does not know yet: `SymInt` and its kin. Here every size is a
+Python number, so nothing is a `SymInt`, and the functions for both kinds are Python's own.
+
+>>> isinstance(torch.ones(2).shape[0], torch.SymInt), torch.sym_max(2, 3)
+(False, 3)
+"""
+
+from __future__ import annotations
+
+import builtins
+import math
+from collections.abc import Iterable
+from typing import Any
+
+from rushlight.absent import stand_in
+
+__all__ = [
+    "SymBool", "SymFloat", "SymInt", "sym_float", "sym_fresh_size", "sym_int", "sym_ite", "sym_max",
+    "sym_min", "sym_not", "sym_sqrt", "sym_sum",
+]  # fmt: skip
+__dir__ = __all__.copy
+
+_WHY = "rushlight knows every size"
+SymInt = stand_in("torch.SymInt", _WHY)
+SymFloat = stand_in("torch.SymFloat", _WHY)
+SymBool = stand_in("torch.SymBool", _WHY)
+
+
+def sym_int(a: Any) -> int:
+    """sym_int(a) -> int: towards zero, as `int`."""
+    return int(a)
+
+
+def sym_float(a: Any) -> float:
+    """sym_float(a) -> float"""
+    return float(a)
+
+
+def sym_max(a: Any, b: Any) -> Any:
+    """sym_max(a, b): the larger one; a float if one is.
+
+    >>> torch.sym_max(2, 1.5)
+    2.0
+    """
+    found = builtins.max(a, b)
+    return float(found) if isinstance(a, float) or isinstance(b, float) else found
+
+
+def sym_min(a: Any, b: Any) -> Any:
+    """sym_min(a, b): the smaller one; a float if one is."""
+    found = builtins.min(a, b)
+    return float(found) if isinstance(a, float) or isinstance(b, float) else found
+
+
+def sym_not(a: Any) -> bool:
+    """sym_not(a) -> bool"""
+    return not a
+
+
+def sym_ite(b: bool, t: Any, f: Any) -> Any:
+    """sym_ite(b, t, f): `t` if `b`, else `f`."""
+    return t if b else f
+
+
+def sym_sum(args: Iterable[Any]) -> Any:
+    """sym_sum(args): the sum of some numbers."""
+    return builtins.sum(args)
+
+
+def sym_sqrt(a: Any) -> float:
+    """sym_sqrt(a) -> float"""
+    return math.sqrt(a)
+
+
+def sym_fresh_size(expr: Any) -> Any:
+    """sym_fresh_size(expr): the size itself."""
+    return expr
