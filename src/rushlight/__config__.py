@@ -50,6 +50,7 @@ def compiled() -> list[str]:
         name
         for name, module in list(sys.modules.items())
         if name.startswith("rushlight.")
+        and name != "rushlight._kernels"  # which has no source that could be interpreted
         and (getattr(module, "__file__", None) or "").endswith(tuple(EXTENSION_SUFFIXES))
     )
 
@@ -146,6 +147,8 @@ def show() -> str:
     else:
         because = _record()["pure_because"] or "the compiled modules are missing"
         lines.append(f"  compiled   no: {because}")
+    count = len(getattr(sys.modules.get("rushlight._kernels"), "table", ()))
+    lines.append(f"  kernels    {count or 'none: every op takes the way over NumPy'}")
     if changed:
         names = ", ".join(name.removeprefix("rushlight.") for name in changed)
         lines.append(f"  stale      {names}: edited since; run `make build`")

@@ -30,18 +30,20 @@ def _make(name: str, scalar_type: str, itemsize: int = 1, is_signed: bool = Fals
     }  # fmt: skip
     for field, value in fields.items():
         object.__setattr__(made, field, value)
-    globals()[name] = made
     __all__.append(name)
     return made
 
 
-_make("qint8", "QInt8", is_signed=True)
-_make("quint8", "QUInt8")
-_make("qint32", "QInt32", 4, is_signed=True)
-_make("quint4x2", "QUInt4x2")
-_make("quint2x4", "QUInt2x4")
-for _bits in range(1, 8):
-    _make(f"int{_bits}", f"Int{_bits}", is_signed=True)
-    _make(f"uint{_bits}", f"UInt{_bits}")
-_make("float4_e2m1fn_x2", "Float4_e2m1fn_x2", is_signed=True)
+qint8 = _make("qint8", "QInt8", is_signed=True)
+quint8 = _make("quint8", "QUInt8")
+qint32 = _make("qint32", "QInt32", 4, is_signed=True)
+quint4x2 = _make("quint4x2", "QUInt4x2")
+quint2x4 = _make("quint2x4", "QUInt2x4")
+int1, int2, int3, int4, int5, int6, int7 = [
+    _make(f"int{bits}", f"Int{bits}", is_signed=True) for bits in range(1, 8)
+]
+uint1, uint2, uint3, uint4, uint5, uint6, uint7 = [
+    _make(f"uint{bits}", f"UInt{bits}") for bits in range(1, 8)
+]
+float4_e2m1fn_x2 = _make("float4_e2m1fn_x2", "Float4_e2m1fn_x2", is_signed=True)
 __dir__ = __all__.copy

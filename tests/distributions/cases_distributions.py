@@ -19,7 +19,7 @@ DISTRIBUTIONS = (
     """
 Bernoulli(p(0.2, 0.7, 0.5)) | Bernoulli(logits=p(0.2, -0.7)) | Bernoulli(p(0., 1.))
 Beta(p(0.5, 2.), p(1.5, 3.)) | Beta(p(0.3), p(0.6)) | Binomial(5, p(0.2, 0.7))
-Binomial(c(3., 4.), logits=p(0.2, -0.7)) | Binomial(20, p(0.6)) | Categorical(p(1., 2., 3.))
+Binomial(c(3., 4.), logits=p(0.2, -0.7)) | Binomial(8, p(0.6)) | Categorical(p(1., 2., 3.))
 Categorical(logits=p(1., 2., -3.)) | Categorical(p(0., 0.5, 0.5)) | Cauchy(p(0.5, -1.), p(1., 2.))
 Categorical(c([[1., 2.], [3., 1.], [2., 2.]])) | Chi2(p(1., 4.))
 ContinuousBernoulli(p(0.2, 0.4999, 0.9)) | ContinuousBernoulli(logits=p(0.3, -2., 0.001))
