@@ -18,7 +18,7 @@ LACKING = {
     "torch.ThroughputBenchmark": "torch.",
     "torch.func.functionalize": "torch.func.",
     "torch.utils.data.IterDataPipe": "torch.utils.data.",
-    "torch.cuda.CUDAGraph": "torch.cuda.",
+    "torch.cuda.MemPool": "torch.cuda.",
     "torch.Tensor.q_scale": "torch.Tensor.",
     "torch.Tensor.to_mkldnn": "torch.Tensor.",
 }

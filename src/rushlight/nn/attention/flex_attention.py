@@ -25,7 +25,7 @@ from rushlight.ops.registry import functions
 
 __all__ = [
     "AuxOutput", "AuxRequest", "BlockMask", "and_masks", "create_block_mask", "create_mask",
-    "create_nested_block_mask", "flex_attention", "noop_mask", "or_masks",
+    "flex_attention", "noop_mask", "or_masks",
 ]  # fmt: skip
 __dir__ = __all__.copy
 
