@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import typing as _typing
+from importlib import import_module as _import_module
 from typing import Any
 
 from rushlight import jit as _jit
-from rushlight.jit import annotations as _annotations
 
 __all__: list[str] = []
 __dir__ = __all__.copy
@@ -15,6 +15,7 @@ for (
     _name
 ) in "Future _overload _overload_method export ignore is_scripting is_tracing unused".split():
     globals()[_name] = getattr(_jit, _name)
+_annotations = _import_module("rushlight.jit.annotations")
 for _name in "BroadcastingList1 BroadcastingList2 BroadcastingList3".split():
     globals()[_name] = getattr(_annotations, _name)
 Final = _typing.Final
