@@ -182,7 +182,7 @@ _NOT_STARRED = set("""
     from_dlpack lstsq lu matrix_rank preserve_format set_default_dtype set_grad_enabled solve
     sparse_bsc sparse_bsr sparse_coo sparse_csc sparse_csr
     strided symeig to_dlpack unique pca_lowrank segment_reduce svd_lowrank while_loop
-    autograd ops random return_types storage
+    autograd ops random return_types storage StorageBase
 """.split())  # fmt: skip
 
 _here = {n for n, x in globals().items() if n[0] != "_" and type(x) is not type(_math)}

@@ -3,23 +3,21 @@
 from __future__ import annotations
 
 import typing as _typing
+from importlib import import_module as _import_module
 from typing import Any
 
-from rushlight.jit import (
-    Future,
-    _overload,
-    _overload_method,
-    export,
-    ignore,
-    is_scripting,
-    is_tracing,
-    unused,
-)
-from rushlight.jit.annotations import BroadcastingList1, BroadcastingList2, BroadcastingList3
+from rushlight import jit as _jit
 
 __all__: list[str] = []
 __dir__ = __all__.copy
 
+for (
+    _name
+) in "Future _overload _overload_method export ignore is_scripting is_tracing unused".split():
+    globals()[_name] = getattr(_jit, _name)
+_annotations = _import_module("rushlight.jit.annotations")
+for _name in "BroadcastingList1 BroadcastingList2 BroadcastingList3".split():
+    globals()[_name] = getattr(_annotations, _name)
 Final = _typing.Final
 
 
@@ -44,10 +42,3 @@ def _is_tensor_annotation(found: Any) -> bool:
     from rushlight.tensor import Tensor
 
     return found is Tensor
-
-
-__all__ += [
-    "BroadcastingList1", "BroadcastingList2", "BroadcastingList3", "Final", "Future", "_overload",
-    "_overload_method", "boolean_dispatch", "export", "ignore", "is_scripting", "is_tracing",
-    "unused",
-]  # fmt: skip

@@ -84,8 +84,8 @@ assert "load" in vars(torch)
     subprocess.run([sys.executable, "-c", code], check=True, timeout=120)
 
 
-# --- `from torch import FunctionSchema` -----------------------------------------------------------
-MISSING = [("rushlight", "FunctionSchema"), ("rushlight.func", "functionalize"),
+# --- `from torch import jagged` -------------------------------------------------------------------
+MISSING = [("rushlight", "jagged"), ("rushlight.func", "functionalize"),
            ("rushlight.utils.data", "IterDataPipe"), ("rushlight.cuda", "MemPool")]  # fmt: skip
 
 
@@ -101,7 +101,7 @@ def test_importing_a_missing_name_says_what_is_missing(module: str, name: str) -
 
 
 def test_a_missing_name_is_an_attribute_error_elsewhere() -> None:
-    assert not hasattr(torch.nn, "NoSuch") and getattr(torch, "FunctionSchema", 3) == 3
+    assert not hasattr(torch.nn, "NoSuch") and getattr(torch, "jagged", 3) == 3
     with pytest.raises(ImportError, match="cannot import name 'no_such' from 'rushlight.nn'"):
         exec("from rushlight.nn import no_such")
 

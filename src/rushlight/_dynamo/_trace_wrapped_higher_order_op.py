@@ -2,7 +2,7 @@
 
 from contextlib import nullcontext
 
-__all__ = ["TransformGetItemToIndex"]
+__all__: list[str] = []
 __dir__ = __all__.copy
 
 

@@ -3,9 +3,8 @@
 from typing import Any
 
 from rushlight import distributed as _distributed
-from rushlight.distributed import *  # noqa: F403
 
-__all__ = _distributed.__all__
+__all__: list[str] = []
 __dir__ = __all__.copy
 
 

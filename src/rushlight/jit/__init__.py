@@ -16,6 +16,7 @@ import builtins
 import typing as _typing
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from importlib import import_module as _import_module
 from types import UnionType
 from typing import Any, Final, NoReturn
 
@@ -326,6 +327,9 @@ def last_executed_optimized_graph() -> NoReturn:
     """last_executed_optimized_graph(): raises: there is no compiled program."""
     raise RuntimeError(_NO_PROGRAM.format("show", "save"))
 
+
+# The module takes the place of the name that `from __future__ import annotations` left.
+_import_module("rushlight.jit.annotations")
 
 if not _typing.TYPE_CHECKING:
     __getattr__, __dir__ = _face("torch.jit", globals(), unlisted=_MORE)

@@ -7,7 +7,9 @@ from typing import Any
 
 from rushlight.tensor import Tensor as Tensor
 
-__all__ = ["Any", "BroadcastingList1", "BroadcastingList2", "BroadcastingList3", "Tensor"]
+__all__ = [
+    "Any", "BroadcastingList1", "BroadcastingList2", "BroadcastingList3",
+]  # fmt: skip
 __dir__ = __all__.copy
 
 # as they stand in PyTorch's module, from which older programs import them

@@ -13,11 +13,11 @@ from typing import Any, NoReturn
 from rushlight.absent import stand_in as _stand_in
 from rushlight.missing import face as _face
 
-__all__ = [
-    "ONNXProgram", "OnnxExporterError", "OperatorExportTypes", "TensorProtoDataType",
-    "TrainingMode", "export", "is_in_onnx_export", "register_custom_op_symbolic",
+__all__ = ["ONNXProgram", "OnnxExporterError", "export", "is_in_onnx_export"]
+_UNLISTED = (
+    "OperatorExportTypes", "TensorProtoDataType", "TrainingMode", "register_custom_op_symbolic",
     "unregister_custom_op_symbolic",
-]  # fmt: skip
+)  # fmt: skip
 
 ONNXProgram = _stand_in("torch.onnx.ONNXProgram", "rushlight writes no ONNX")
 
@@ -87,4 +87,4 @@ def export(model: Any, args: Any = (), f: Any = None, **options: Any) -> NoRetur
 
 
 if not _typing.TYPE_CHECKING:
-    __getattr__, __dir__ = _face("torch.onnx", globals(), {"symbolic_helper": ""})
+    __getattr__, __dir__ = _face("torch.onnx", globals(), {"symbolic_helper": ""}, _UNLISTED)

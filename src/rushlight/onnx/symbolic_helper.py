@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-__all__ = ["parse_args", "quantized_args"]
+__all__: list[str] = []
 __dir__ = __all__.copy
 
 

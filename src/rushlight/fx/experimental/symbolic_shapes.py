@@ -5,9 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 __all__ = [
-    "GuardOnDataDependentSymNode", "free_symbols", "free_unbacked_symbols", "guard_or_false",
-    "guard_or_true", "guard_scalar", "guard_size_oblivious", "hint_int", "is_concrete_bool",
-    "is_concrete_int", "statically_known_true", "sym_eq",
+    "free_symbols", "guard_or_false", "guard_or_true", "guard_scalar", "guard_size_oblivious",
+    "is_concrete_bool", "is_concrete_int", "statically_known_true", "sym_eq",
 ]  # fmt: skip
 __dir__ = __all__.copy
 

@@ -65,6 +65,4 @@ def sdpa_kernel(
 
 
 if not _typing.TYPE_CHECKING:
-    __getattr__, __dir__ = _face(
-        "torch.nn.attention", globals(), {"bias": "", "flex_attention": ""}
-    )
+    __getattr__, __dir__ = _face("torch.nn.attention", globals(), {"bias": ""})
