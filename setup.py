@@ -204,7 +204,8 @@ def kernels() -> Extension:
             os.path.join(folder, "rushlight"),
             ignore=shutil.ignore_patterns("*.so", "*.pyd", "__pycache__", "_build.json"),
         )
-        environment = {**os.environ, "PYTHONPATH": folder, "PYTHONDONTWRITEBYTECODE": "1"}
+        path = os.pathsep.join([folder, *filter(None, sys.path)])  # a build's own packages too
+        environment = {**os.environ, "PYTHONPATH": path, "PYTHONDONTWRITEBYTECODE": "1"}
         subprocess.run(
             [sys.executable, "-c", WRITE, os.path.abspath(KERNELS)], env=environment, check=True
         )

@@ -28,7 +28,7 @@ from typing import Any, Final, NamedTuple, TypeVar
 import ml_dtypes
 import numpy as np
 
-from rushlight.arrays.host import move
+from rushlight.arrays.host import move, settled
 from rushlight.arrays.layouts import in_rows, lay_out_picked, like_clone, shown_strides
 from rushlight.arrays.quick import sum_at, sum_at_several
 from rushlight.arrays.sums import (
@@ -458,7 +458,7 @@ def matrices(a: Array, b: Array) -> Array:
             return a.dot(b)
         if a.ndim > 2 and b.ndim > 2 and a.shape[-1] == 1 and b.shape[-2] == 1:
             return multiply(a, b)
-    return matmul(a, b)
+    return matmul(settled(a), settled(b))  # CuPy's asks no operand that is not its own
 
 
 @primitive

@@ -101,7 +101,7 @@ def record(word: str, fn: Callable[..., Any], args: tuple[Any, ...]) -> Any:
     try:
         with np.errstate(all="ignore"):
             like = fn(*(a._like if isinstance(a, Symbol) else a for a in args))
-    except TypeError as error:  # a word for whole numbers
+    except (TypeError, ImportError) as error:  # a word for whole numbers, or one of SciPy's
         raise Unfit(word) from error
     if isinstance(like, (tuple, list)) or like is None:
         raise Unfit(word)

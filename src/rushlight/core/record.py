@@ -12,7 +12,7 @@ from typing import Any, Final
 import numpy as np
 
 from rushlight.arrays.batched import deepest_level
-from rushlight.arrays.host import check_same_device
+from rushlight.arrays.host import check_same_device, put_off, settled
 from rushlight.arrays.layouts import lay_out
 from rushlight.core.fp_warnings import quietly
 from rushlight.core.grad_mode import grad_enabled, inference_enabled, state
@@ -106,6 +106,9 @@ def rescue(op: Any, error: BaseException, raws: tuple[Any, ...]) -> Any:
     state.busy = False
     if isinstance(error, RuntimeWarning):
         return quietly(op.forward, *raws)
+    if isinstance(error, TypeError) and any([put_off(x) for x in raws]):
+        # some of CuPy's functions ask no operand that is not an array of its own
+        return compute(op, tuple([settled(x) for x in raws]))
     if isinstance(error, TypeError):  # CuPy's, when it meets an array in the host's memory
         check_same_device([x for x in raws if hasattr(x, "dtype")])
     if isinstance(error, NotImplementedError) and str(error).startswith("Could not run 'aten::"):
