@@ -411,6 +411,8 @@ class ndarray:
         if "out" in kwargs:
             (kwargs["out"],) = kwargs["out"]
         for x in inputs:
+            if name == "matmul" and hasattr(x, "__cupy_get_ndarray__"):
+                raise TypeError(f"Argument 'b' has incorrect type (got {type(x).__name__})")
             if not isinstance(x, ndarray):
                 _refuse_tensor(name, x)
             if not isinstance(x, (ndarray, np.ndarray, *_NUMBERS, tuple)):

@@ -106,7 +106,7 @@ def rescue(op: Any, error: BaseException, raws: tuple[Any, ...]) -> Any:
     state.busy = False
     if isinstance(error, RuntimeWarning):
         return quietly(op.forward, *raws)
-    if isinstance(error, TypeError) and any([put_off(x) for x in raws]):
+    if isinstance(error, TypeError) and any(map(put_off, raws)):
         # some of CuPy's functions ask no operand that is not an array of its own
         return compute(op, tuple([settled(x) for x in raws]))
     if isinstance(error, TypeError):  # CuPy's, when it meets an array in the host's memory
