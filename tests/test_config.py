@@ -21,6 +21,7 @@ def test_config_tells_what_is_compiled() -> None:
 
 
 def test_an_edited_source_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
+    importlib.import_module("rushlight.cli")
     assert __config__.stale() == []
     monkeypatch.setattr(__config__, "compiled", lambda: ["rushlight.cli"])
     monkeypatch.setattr(__config__, "_record", lambda: {"compiled": {"rushlight.cli": "0"}})

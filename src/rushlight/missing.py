@@ -61,8 +61,8 @@ def nearest(home: str, name: str, there: Iterable[str]) -> str:
 def advice(home: str, name: str, there: Iterable[str]) -> str:
     """What to say behind the first line of an error about `home.name`; "" if PyTorch lacks it too.
 
-    >>> print(advice("torch", "quint8", ["uint8"]))
-    PyTorch has torch.quint8, rushlight has not. Nearest to it: torch.uint8.
+    >>> print(advice("torch", "jagged", ["strided"]))
+    PyTorch has torch.jagged, rushlight has not. Nearest to it: torch.strided.
     docs/missing.md lists all that is missing.
     """
     if not is_missing(home, name):

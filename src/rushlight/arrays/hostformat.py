@@ -38,9 +38,9 @@ def edges(array: Any, count: int) -> tuple[Any, list[int | None]]:
 def python_numbers(array: Any) -> list[Any]:
     """The elements in row-major order, as Python numbers: float64 holds every real dtype exactly.
 
-    >>> from rushlight.arrays.hostformat import numbers
+    >>> from rushlight.arrays.hostformat import python_numbers
     >>> import numpy as np
-    >>> numbers(np.array([[1, 2], [3, 4]], dtype=np.float16))
+    >>> python_numbers(np.array([[1, 2], [3, 4]], dtype=np.float16))
     [1.0, 2.0, 3.0, 4.0]
     """
     if not isinstance(array, np.ndarray):

@@ -14,6 +14,7 @@ from rushlight.core.graph import extra_of, hooks_of, retain_on, wrap_alias
 from rushlight.core.transforms.stack import refuse_inside
 from rushlight.core.views.history import edge_of_view
 from rushlight.dtypes import c_name
+from rushlight.ops.checks import check_tensor
 from rushlight.ops.view.select import detached_array
 from rushlight.tensor import Tensor
 
@@ -127,6 +128,7 @@ def is_inference(input: Any) -> bool:
     >>> torch.is_inference(x), torch.is_inference(x.clone())
     (True, False)
     """
+    check_tensor(input, "is_inference")
     return _is_inference(input)
 
 

@@ -49,9 +49,9 @@ _names: Final[dict[type[Any], str]] = {}
 def profiled_name(op: type[Op]) -> str:
     """An op's name as PyTorch's profiles show it: 'aten::mul'.
 
-    >>> from rushlight.autograd.profiler_record import title_of
+    >>> from rushlight.autograd.profiler_record import profiled_name
     >>> from rushlight.ops.registry import table
-    >>> title_of(table["sum_dim"])
+    >>> profiled_name(table["sum_dim"])
     'aten::sum'
     """
     found = _names.get(op)
