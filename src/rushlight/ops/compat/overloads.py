@@ -69,7 +69,7 @@ class OpOverloadPacket(Named):
         name = self.__name__.lstrip("_")
         fill_rest()
         for space, names in (("", functions), *namespaces.items()):
-            for plain in (name, name.removeprefix(f"{space}_")):
+            for plain in (self.__name__, name, name.removeprefix(f"{space}_")):
                 if plain in names:
                     return names[plain](*args, **kwargs)
         raise NotImplementedError(f"rushlight has no function for aten.{self.__name__}")

@@ -61,20 +61,6 @@ def _log_softmax_backward_data(grad_output: Any, output: Any, dim: int, input_dt
 
 
 @function(method=False)
-def _safe_softmax(input: Any, dim: int, dtype: Any = None) -> Any:
-    """`softmax`, and zeros where all elements are -inf.
-
-    >>> torch._safe_softmax(torch.tensor([-torch.inf, -torch.inf]), 0)
-    tensor([0., 0.])
-    """
-    out = functions["softmax"](input, dim, dtype=dtype)
-    masked = (input == -math.inf).all(dim, keepdim=True)
-    return functions["where"](
-        masked, functions["zeros"]((), dtype=out.dtype, device=out.device), out
-    )
-
-
-@function(method=False)
 def _masked_softmax(
     input: Any, mask: Any, dim: int | None = None, mask_type: int | None = None
 ) -> Any:

@@ -7,6 +7,7 @@ PyTorch's graphs show them as one node.
 from __future__ import annotations
 
 import functools
+import math
 import warnings
 from typing import Any, Final
 
@@ -69,6 +70,23 @@ class Softmax(Through, Along):
         w = widen(y)
         h = widen(g) * w
         return narrow(h - w * v.reduce_sum(h, self.dims, True), y)
+
+    samples = drawn(real=[(-1, (2, 3)), (-2, (2, 3)), (-1, (2, 0)), (None, ())])
+
+
+@op
+class SafeSoftmax(Softmax):
+    """`softmax`, but zeros where all of a row is -inf: a query that sees no key, say."""
+
+    name = "_safe_softmax"
+    aten = "_safe_softmax.default"
+    profile_name = "_safe_softmax"
+
+    def compute(self, x: Any) -> Any:
+        largest = v.reduce_max(x, self.dims, True)
+        hidden = largest == -math.inf
+        e = v.exp(x - v.where(hidden, 0, largest))
+        return e / v.where(hidden, 1, v.reduce_sum(e, self.dims, True))
 
     samples = drawn(real=[(-1, (2, 3)), (-2, (2, 3)), (-1, (2, 0)), (None, ())])
 
@@ -157,6 +175,16 @@ _export(
     LogSoftmax, "log(softmax(input)), without rounding small probabilities to 0.", "0., 0.",
     "tensor([-0.6931, -0.6931])", "-0.6931",
 )  # fmt: skip
+
+
+@function(method=False)
+def _safe_softmax(input: Any, dim: int, dtype: Any = None) -> Any:
+    """`softmax`, and zeros where all elements are -inf.
+
+    >>> torch._safe_softmax(torch.tensor([-torch.inf, -torch.inf]), 0)
+    tensor([0., 0.])
+    """
+    return apply_along(SafeSoftmax, "softmax", input, dim, dtype)
 
 
 @functional()
