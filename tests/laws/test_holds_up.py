@@ -100,6 +100,7 @@ garbage = st.one_of(
 EXEMPT = {
     "save", "load", "set_printoptions", "set_default_dtype", "set_default_device", "manual_seed",
     "set_default_tensor_type", "set_num_threads", "seed", "set_rng_state",
+    "set_autocast_enabled", "set_autocast_cpu_enabled",
 }  # fmt: skip
 HUGE = 10**6
 

@@ -17,7 +17,7 @@ from rushlight.core.graph import Node, Op, wrap
 from rushlight.core.record import apply, recording
 from rushlight.ops.checks import check_tensor, not_implemented
 from rushlight.ops.nn.dropout import drop
-from rushlight.ops.nn.softmax import Softmax
+from rushlight.ops.nn.softmax import SafeSoftmax
 from rushlight.ops.registry import function, functions, implements, op, shared_op
 from rushlight.ops.sample_inputs import Draw
 
@@ -118,26 +118,6 @@ def _attend_back(
 
 
 # --- made of other functions ----------------------------------------------------------------------
-@op
-class SafeSoftmax(Softmax):
-    """A softmax whose result is 0 where a row has nothing but -infinity."""
-
-    name = "safe_softmax"
-    aten = "_safe_softmax.default"
-    profile_name = "_safe_softmax"
-
-    def compute(self, x: Any) -> Any:
-        top = v.reduce_max(x, self.dims, True)
-        e = v.exp(x - v.where(v.equal(top, -_INF), 0, top))
-        total = v.reduce_sum(e, self.dims, True)
-        return e / v.where(v.equal(total, 0), 1, total)
-
-    @staticmethod
-    def samples(draw: Draw) -> Iterator[tuple[Any, ...]]:
-        yield SafeSoftmax(-1), draw.real(2, 3)
-        yield SafeSoftmax(-2), draw.real(2, 3)
-
-
 def _by_parts(
     q: Any, k: Any, value: Any, mask: Any, dropout: float, causal: bool, scale: float
 ) -> Any:

@@ -51,9 +51,11 @@ def _copying(cls: Any, title: str) -> type[ViewCopy]:
     than the view's."""
     words = "".join(w.capitalize() for w in cls.name.split("_"))
     title = title or cls.node or f"{words}Backward0"
-    made: type[ViewCopy] = type(
-        cls.__name__ + "Copy", (ViewCopy,), {"name": f"{cls.name}_copy", "node": f"{title}_copy"}
-    )
+    shown = (cls.aten or cls.name).split(".")[0]
+    facts = {
+        "name": f"{cls.name}_copy", "node": f"{title}_copy", "profile_name": f"{shown}_copy",
+    }  # fmt: skip
+    made: type[ViewCopy] = type(cls.__name__ + "Copy", (ViewCopy,), facts)
     return made
 
 

@@ -76,17 +76,17 @@ class Softmax(Through, Along):
 
 @op
 class SafeSoftmax(Softmax):
-    """`softmax`, but zeros where all of a row is -inf: a query that sees no key, say."""
+    """A softmax whose result is 0 where a row has nothing but -infinity."""
 
-    name = "_safe_softmax"
+    name = "safe_softmax"
     aten = "_safe_softmax.default"
     profile_name = "_safe_softmax"
 
     def compute(self, x: Any) -> Any:
-        largest = v.reduce_max(x, self.dims, True)
-        hidden = largest == -math.inf
-        e = v.exp(x - v.where(hidden, 0, largest))
-        return e / v.where(hidden, 1, v.reduce_sum(e, self.dims, True))
+        top = v.reduce_max(x, self.dims, True)
+        e = v.exp(x - v.where(v.equal(top, -math.inf), 0, top))
+        total = v.reduce_sum(e, self.dims, True)
+        return e / v.where(v.equal(total, 0), 1, total)
 
     samples = drawn(real=[(-1, (2, 3)), (-2, (2, 3)), (-1, (2, 0)), (None, ())])
 
