@@ -144,15 +144,17 @@ def _lstm_by_kernel(
     parts = product.reshape(most, 4, cells).transpose(1, 0, 2)
     blocks = gates.reshape(n, 4, cells).transpose(1, 0, 2)
     now, earlier = last, hidden
+    into_product, given = product, tuple(parts)
     for start, size in steps(sizes, reverse):
         stop = start + size
         if size != len(now) or size != most:  # the first rows run; the others wait as they are
             last[: len(now)], hidden[: len(earlier)] = now, earlier
             now, earlier = last[:size], hidden[:size]
-        v.matmul(earlier, w, product[:size])
-        four, step = blocks[:, start:stop], y[start:stop]
+            into_product, given = product[:size], tuple(parts[:, :size])
+        earlier.dot(w, into_product)  # half a microsecond quicker than `matmul`
+        four, step = tuple(blocks[:, start:stop]), y[start:stop]
         into = states[start:stop] if keep else now
-        cell.into((*four, into, step), *four, *parts[:, :size], now)
+        cell.into((*four, into, step), *four, *given, now)
         now, earlier = into, step
     last[: len(now)], hidden[: len(earlier)] = now, earlier
     return y, hidden, last, gates if keep else states, states
@@ -280,7 +282,7 @@ def _lstm_back_by_kernel(
             (*into[:, start:stop], dc), *blocks[:, start:stop], states[start:stop],
             earlier[start:stop], dh, gy[start:stop], dc,
         )  # fmt: skip
-        v.matmul(pre[start:stop], w, dh)
+        pre[start:stop].dot(w, dh)
     return pre, gh, gc
 
 

@@ -50,7 +50,7 @@ static inline double F(r_parts)(double x, double *half, double *rest) {{
     union {{ double f; int64_t i; }} u, a, b;
     u.f = x * 0x1.71547652b82fep+0 + 0x1.8p+52; /* the whole number is in the lower bits */
     double k = u.f - 0x1.8p+52;
-    int64_t n = u.i - 0x4338000000000000, m = n >> 1;
+    int64_t n = u.i - 0x4338000000000000, m = P(n, n >> 1); /* for float one factor is enough */
     a.i = (m + 1023) << 52;
     b.i = (n - m + 1023) << 52;
     *half = a.f;
@@ -60,8 +60,8 @@ static inline double F(r_parts)(double x, double *half, double *rest) {{
 
 /* x, brought to where 2 to its power neither over- nor underflows on the way; NaN stays */
 static inline double F(r_bound)(double x) {{
-    x = x < -746.0 ? -746.0 : x;
-    return x > 710.0 ? 710.0 : x;
+    x = x < P(-200.0, -746.0) ? P(-200.0, -746.0) : x;
+    return x > P(200.0, 710.0) ? P(200.0, 710.0) : x;
 }}
 
 static inline double F(r_exp)(double x) {{
@@ -115,9 +115,9 @@ static inline double F(r_log1p)(double x) {{
 _BUILT = """
 static inline double F(r_tanh)(double x) {
     double a = __builtin_fabs(x), t = F(r_expm1)(2 * a);
-    double large = __builtin_copysign(1 - 2 / (t + 2), x);
-    double small = __builtin_copysign(t / (t + 2), x);
-    double y = a < 0.5 ? small : large;
+    /* for double, 1 - 2 / (t + 2) is the nearer where t is large, and no infinity over another */
+    double y = P(t / (t + 2), a < 0.5 ? t / (t + 2) : 1 - 2 / (t + 2));
+    y = __builtin_copysign(y, x);
     return x == 0 || x != x ? x : y;
 }
 
