@@ -172,7 +172,7 @@ def test_functions_are_exact_to_the_last_digits(name: str, dtype: str) -> None:
     with np.errstate(all="ignore"):
         want = wide(x.astype(exact))
         rounded = want.astype(dtype)
-    y = getattr(torch, name)(torch.from_numpy(x)).numpy()
+    y = kernels.table[f"{name.capitalize()}.forward"](x)
     normal = np.isfinite(rounded) & (abs(rounded) >= np.finfo(dtype).tiny)
     assert np.array_equal(np.isinf(y), np.isinf(rounded))
     units = abs(y[normal] - want[normal]) / np.spacing(abs(rounded[normal]))
