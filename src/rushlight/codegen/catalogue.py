@@ -10,17 +10,16 @@ from collections.abc import Iterator
 from types import CellType, CodeType, FunctionType
 from typing import Any
 
-import numpy as np
-
+from rushlight import dtypes
 from rushlight.arrays.kernels import name_of, numbers_of, rule_name
 from rushlight.codegen import recording
-from rushlight.codegen.expressions import COLUMN, EACH, ROW, Expr, Kernel, in_order
+from rushlight.codegen.expressions import COLUMN, EACH, ONE, ROW, Expr, Kernel, in_order
 from rushlight.codegen.language import can_write
 from rushlight.codegen.module import LIMIT
 from rushlight.codegen.recording import Unfit
 from rushlight.core.graph import new_node
 
-_F32 = np.dtype(np.float32)
+_F32 = dtypes.float32.numpy
 
 
 def _node(op: Any, shapes: tuple[Any, ...]) -> Any:
@@ -74,10 +73,9 @@ def kernel_of(op: Any, rule: str, by_rows: bool, whole: bool = False) -> Kernel 
         (type(op).__doc__ or "").strip().split("\n")[0], whole,
     )  # fmt: skip
     fits = max(number, len(outputs), params) <= LIMIT and can_write(kernel)
-    trivial = all(e.word in ("input", "const") for e in outputs)
-    whole = any(e.role == "one" for e in outputs)
-    found = {e.word for e in in_order(outputs)}
-    return kernel if fits and not trivial and not whole and found else None
+    computes = any(e.word not in ("input", "const") for e in outputs)
+    of_elements = all(e.role != ONE for e in outputs)
+    return kernel if fits and computes and of_elements else None
 
 
 # --- rules of optimisers: Note [Kernels of optimisers] in `arrays.kernels` ------------------------
