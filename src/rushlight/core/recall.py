@@ -2,16 +2,15 @@
 
 A public function checks its arguments, chooses an op, or several, and applies them. It does so in
 interpreted code, which costs more than computing on small tensors does. But the choice depends on
-little: the shapes, dtypes and strides of the tensors, and the other arguments themselves. So
-functions that say so (`function(..., settles=True)` in `ops.registry`) are asked once for each such
+little: the shapes, dtypes and strides of the tensors, whether they want gradients, and the other
+arguments themselves. So functions that say so (`function(..., settles=True)` in `ops.registry`) are asked once for each such
 signature. While they run, each op that is applied writes itself down (`observer.applied`); that
 list of steps is kept in the function's `Memo`, and the next call of the same signature goes through
 them at once.
 
 Note [What may be kept]
     A function may be asked once only if the ops it applies depend on nothing else: not on values of
-    tensors, not on whether they want gradients, not on a mode, not on random numbers. All that it
-    computes it computes by ops. What warns (`ops.warned`) or writes in place on the way is not
+    tensors, not on a mode, not on random numbers. All that it computes it computes by ops. What warns (`ops.warned`) or writes in place on the way is not
     kept. The default dtype is asked for by some: whoever sets it calls `forget_calls`. While a mode
     is active other than `no_grad` nothing is recalled.
 """
@@ -28,7 +27,7 @@ from rushlight.core.dispatch import binary, in_rows, unary
 from rushlight.core.elementwise import elementwise, plain
 from rushlight.core.families import Elementwise, ViewOp
 from rushlight.core.grad_mode import quick_mode, state
-from rushlight.core.graph import Op, TensorBase, shape_of
+from rushlight.core.graph import Op, TensorBase, requires_grad, shape_of
 from rushlight.core.observer import observer
 from rushlight.core.record import apply, apply_one
 from rushlight.core.transforms.stack import stack
@@ -131,6 +130,8 @@ def _read(x: Any, parts: list[Any], tensors: list[TensorBase]) -> bool:
         parts.append(shape_of(t, array))
         if not in_rows(t, array):
             parts.append(array.strides)
+        if requires_grad(t):
+            parts.append(True)
         n = len(tensors)
         if n < _FEW:
             for j in range(n):
@@ -186,11 +187,16 @@ def _short_signature(args: tuple[Any, ...]) -> Any:
     array = t._array
     if t._contiguous_array is not array and not in_rows(t, array):
         return None
+    recorded = requires_grad(t)
     if n == 1:
+        if recorded:
+            return array.dtype, shape_of(t, array), True
         return array.dtype, shape_of(t, array)
     x = args[1]
     kind = type(x)
     if kind is int or x is None or kind is bool or kind is str:
+        if recorded:
+            return array.dtype, shape_of(t, array), True, kind, x
         return array.dtype, shape_of(t, array), kind, x
     return None
 
@@ -393,4 +399,6 @@ def _own(op: Any, x: Any) -> Any:
     own.for_one_layout = True
     if isinstance(op, ViewOp):
         own.forward_kernel = look(x, op.forward(x))
+    else:
+        own.seek_kernels()
     return own

@@ -29,6 +29,7 @@ def matmul(input: Any, other: Any, *, out: Any = None) -> Any:
     >>> torch.matmul(torch.tensor([[1., 2.], [3., 4.]]), torch.tensor([1., 1.]))
     tensor([3., 7.])
     """
+    check_tensors("matmul", input=input, other=other)
     if out is None:
         return matmul_product(input, other)
     return write_out("matmul", (input, other), out, lambda: matmul_product(input, other))
