@@ -9,10 +9,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from rushlight.codegen.memory import c_calls, c_family
 from rushlight.codegen.expressions import ANY, NONE, ROW, Expr, Kernel, in_order
 from rushlight.codegen.language import COUNT, WIDE, c_of, c_of_columns
 from rushlight.codegen.mathematics import c_functions
+from rushlight.codegen.memory import c_calls, c_family
 from rushlight.codegen.products import METHODS, c_products
 
 LIMIT = COUNT  # of inputs, of outputs, of parameters
