@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
+from rushlight.codegen import looks
 from rushlight.codegen.expressions import ANY, NONE, ROW, Expr, Kernel, in_order
 from rushlight.codegen.language import COUNT, WIDE, c_of, c_of_columns
 from rushlight.codegen.mathematics import c_functions
@@ -276,7 +277,7 @@ PyMODINIT_FUNC PyInit__kernels(void) {
     import_array();
     find_processor();
     best_processor = processor;
-    if (PyType_Ready(&Kernel_Type) < 0 || PyType_Ready(&Family_Type) < 0) return NULL;
+    if (PyType_Ready(&Kernel_Type) < 0 || PyType_Ready(&Family_Type) < 0 || PyType_Ready(&Look_Type) < 0) return NULL;
     PyObject *module = PyModule_Create(&definition), *table = PyDict_New();
     if (module == NULL || table == NULL) return NULL;
     for (const Spec *spec = specs; spec->name; spec++) {
@@ -344,7 +345,7 @@ def _spec(kernel: Kernel, functions: list[str]) -> str:
 def c_module(kernels: Iterable[Kernel]) -> str:
     """The text of the whole module."""
     types = _TYPES.replace("@LIMIT", str(LIMIT))
-    parts = [_HEAD, c_functions(), c_products(), types, c_calls(LIMIT, WIDE, INPUTS)]
+    parts = [_HEAD, c_functions(), c_products(), looks.LOOKS, types, c_calls(LIMIT, WIDE, INPUTS)]
     specs = []
     bodies: dict[str, str] = {}  # one function for kernels that do the same
     for kernel in kernels:
@@ -356,7 +357,7 @@ def c_module(kernels: Iterable[Kernel]) -> str:
             bodies.setdefault(body, f"k{len(bodies)}")
         specs.append(_spec(kernel, [bodies[body] for body in texts]))
     fill = {
-        "specs": "\n".join(specs), "limit": LIMIT, "methods": METHODS,
+        "specs": "\n".join(specs), "limit": LIMIT, "methods": METHODS + looks.METHODS,
         "family": c_family(LIMIT, WIDE, INPUTS),
     }  # fmt: skip
     return "\n".join([*parts, *_for_sorts(bodies), _TAIL % fill])
