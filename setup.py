@@ -215,10 +215,11 @@ def kernels() -> Extension:
         )
     made = Extension("rushlight._kernels", [KERNELS], include_dirs=[numpy.get_include()])
     if sys.platform != "win32":
-        made.extra_compile_args = [*EXACT, "-fvisibility=hidden"]
+        made.extra_compile_args = [*EXACT, "-fvisibility=hidden", "-pthread"]
+        made.extra_link_args = ["-pthread"]
     if sys.platform.startswith("linux"):
         made.extra_compile_args += [flag for flag in SMALLER if flag.startswith("-f")]
-        made.extra_link_args = ["-Wl,-s", "-Wl,-z,noseparate-code", "-Wl,--build-id=none"]
+        made.extra_link_args += ["-Wl,-s", "-Wl,-z,noseparate-code", "-Wl,--build-id=none"]
     return made
 
 

@@ -46,6 +46,8 @@ def _is_absent(*args: Any) -> None:
 
 _module: Final = _find_module()
 table: Final[dict[str, Any]] = getattr(_module, "table", {})
+# How many threads kernels use: Note [Workers] in `codegen.multithreading`.
+use_threads: Final[Any] = getattr(_module, "use_threads", _is_absent)
 # Convolutions that move by 1: Note [Shifted products] in `codegen.products`.
 correlate: Final[Any] = getattr(_module, "correlate", _is_absent)
 correlate_weight: Final[Any] = getattr(_module, "correlate_weight", _is_absent)

@@ -643,22 +643,10 @@ static PyObject *make_family(PyObject *self, PyObject *const *args, Py_ssize_t c
 }
 """
 
-SERIAL = """
-#define MANY 50000 /* elements: from there on other threads may run meanwhile */
-typedef void (*part_of_work)(void *work, npy_intp from, npy_intp to);
-
-/* Run `part` over 0...count, cut only at multiples of `least`; it goes over `size` elements. */
-static void run_parts(part_of_work part, void *work, npy_intp count, npy_intp least, npy_intp size) {
-    PyThreadState *saved = size > MANY ? PyEval_SaveThread() : NULL;
-    part(work, 0, count);
-    if (saved) PyEval_RestoreThread(saved);
-}
-"""
-
 
 def c_calls(limit: int, wide: int, inputs: int) -> str:
     """The C of all of it, but for families, which need the type of kernels."""
-    return _fill("\n".join([SERIAL, ELEMENTS, ROWS]), limit, wide, inputs)
+    return _fill(ELEMENTS + ROWS, limit, wide, inputs)
 
 
 def c_family(limit: int, wide: int, inputs: int) -> str:

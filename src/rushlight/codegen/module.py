@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from rushlight.codegen import looks
+from rushlight.codegen import looks, multithreading
 from rushlight.codegen.expressions import ANY, NONE, ROW, Expr, Kernel, in_order
 from rushlight.codegen.language import COUNT, WIDE, c_of, c_of_columns
 from rushlight.codegen.mathematics import c_functions
@@ -116,6 +116,24 @@ static int run_strided(const Kernel *kernel, PyArrayObject **all, int count, int
             if (dims[outer - 1] != 1 && PyArray_STRIDE(all[k], outer - 1) != n * unit) goto found;
         n *= dims[--outer];
     }
+    Work work; /* all of it in one piece */
+    work.run = (over_elements)kernel->spec->functions[processor][which];
+    work.params = kernel->params;
+    work.inputs = count - results;
+    work.outputs = results;
+    work.rooms = 0;
+    work.total = work.block = n;
+    for (int k = 0; k < count - results; k++) {
+        work.in[k].data = PyArray_BYTES(all[results + k]);
+        work.in[k].unit = unit;
+        work.in[k].sort = DENSE;
+    }
+    for (int k = 0; k < results; k++) {
+        work.out[k] = PyArray_BYTES(all[k]);
+        work.out_unit[k] = unit;
+    }
+    run_parts(work_elements, &work, n, BLOCK, n);
+    return 1;
 found:
     if (outer == nd && nd > 0) return 0;
     for (int d = 0; d < outer; d++) lines *= dims[d];
@@ -277,6 +295,7 @@ PyMODINIT_FUNC PyInit__kernels(void) {
     import_array();
     find_processor();
     best_processor = processor;
+    find_threads();
     if (PyType_Ready(&Kernel_Type) < 0 || PyType_Ready(&Family_Type) < 0 || PyType_Ready(&Look_Type) < 0) return NULL;
     PyObject *module = PyModule_Create(&definition), *table = PyDict_New();
     if (module == NULL || table == NULL) return NULL;
@@ -345,7 +364,8 @@ def _spec(kernel: Kernel, functions: list[str]) -> str:
 def c_module(kernels: Iterable[Kernel]) -> str:
     """The text of the whole module."""
     types = _TYPES.replace("@LIMIT", str(LIMIT))
-    parts = [_HEAD, c_functions(), c_products(), looks.LOOKS, types, c_calls(LIMIT, WIDE, INPUTS)]
+    parts = [_HEAD, c_functions(), c_products(), looks.LOOKS, multithreading.THREADS, types]
+    parts.append(c_calls(LIMIT, WIDE, INPUTS))
     specs = []
     bodies: dict[str, str] = {}  # one function for kernels that do the same
     for kernel in kernels:
@@ -357,7 +377,7 @@ def c_module(kernels: Iterable[Kernel]) -> str:
             bodies.setdefault(body, f"k{len(bodies)}")
         specs.append(_spec(kernel, [bodies[body] for body in texts]))
     fill = {
-        "specs": "\n".join(specs), "limit": LIMIT, "methods": METHODS + looks.METHODS,
+        "specs": "\n".join(specs), "limit": LIMIT, "methods": METHODS + looks.METHODS + multithreading.METHODS,
         "family": c_family(LIMIT, WIDE, INPUTS),
     }  # fmt: skip
     return "\n".join([*parts, *_for_sorts(bodies), _TAIL % fill])
