@@ -14,6 +14,7 @@ Note [Kernels of optimisers]
 
 from __future__ import annotations
 
+import functools
 import importlib
 import os
 from typing import Any, Final
@@ -48,6 +49,13 @@ _module: Final = _find_module()
 table: Final[dict[str, Any]] = getattr(_module, "table", {})
 # How many threads kernels use: Note [Workers] in `codegen.multithreading`.
 use_threads: Final[Any] = getattr(_module, "use_threads", _is_absent)
+# Running sums: Note [Running sums] in `codegen.scans`.
+running: Final[Any] = getattr(_module, "running", _is_absent)
+# whether they are products, and whether they come from the end
+_SCANS: Final = {
+    ("CumSum", "forward"): (False, False), ("CumSum", "vjp"): (False, True),
+    ("CumProd", "forward"): (True, False),
+}  # fmt: skip
 # Convolutions that move by 1: Note [Shifted products] in `codegen.products`.
 correlate: Final[Any] = getattr(_module, "correlate", _is_absent)
 correlate_weight: Final[Any] = getattr(_module, "correlate_weight", _is_absent)
@@ -77,6 +85,9 @@ def kernel_of(op: Any, rule: str) -> Any:
     """
     if not table:
         return None
+    scan = _SCANS.get((type(op).__qualname__, rule))
+    if scan is not None:
+        return functools.partial(running, *scan, op.dim) if op.dtype is None else None
     name = name_of(op, rule)
     inputs = number_of_inputs(op)
     if rule == "forward" or inputs == 1:
@@ -124,7 +135,14 @@ def name_of(op: Any, rule: str) -> str:
         for p, value in [(p, getattr(op, p)) for p in _params(op)]
         if p not in numbers and p not in _AXES
     ]
-    return ".".join([_SAME.get(title, title), *chosen, rule])
+    return ".".join([_SAME.get(title, title), *chosen, *choice_of(op), rule])
+
+
+def choice_of(op: Any) -> list[str]:
+    """What a rule asks about a number that is a parameter."""
+    if type(op).__qualname__ != "LerpNumber" or isinstance(op.weight, complex):
+        return []
+    return ["near" if abs(op.weight) < 0.5 else "far"]
 
 
 def _params(op: Any) -> Any:

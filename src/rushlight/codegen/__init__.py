@@ -5,6 +5,7 @@
     catalogue      which rules become kernels, found by running the op table on symbols
     language       the C of one kernel
     memory         how kernels go over arrays: blocks, rows, columns
+    scans          running sums and products
     multithreading threads that share the work
     module         the C of the module that holds them all
     mathematics    exp, log, tanh and their kin in C that compilers turn into SIMD

@@ -13,7 +13,14 @@ from types import CellType, CodeType, FunctionType
 from typing import Any
 
 from rushlight import dtypes
-from rushlight.arrays.kernels import axes_of, name_of, number_of_inputs, numbers_of, rule_name
+from rushlight.arrays.kernels import (
+    axes_of,
+    choice_of,
+    name_of,
+    number_of_inputs,
+    numbers_of,
+    rule_name,
+)
 from rushlight.codegen import recording
 from rushlight.codegen.expressions import (
     ANY,
@@ -54,7 +61,9 @@ def with_symbols(op: Any) -> Any:
     if not numbers and not fixed:
         return op
     values = [
-        recording.param(numbers.index(p)) if p in numbers else fixed.get(p, getattr(op, p))
+        recording.param(numbers.index(p), getattr(op, p))
+        if p in numbers
+        else fixed.get(p, getattr(op, p))
         for p in op.params
     ]
     return type(op)(*values)
@@ -91,7 +100,13 @@ def kernel_of(
                 kind = _F32 if of == _NUMBER else _BOOL
                 return recording.array(i, shape, kind, rows, columns)
 
-            with recording.deciding() if above is not None else contextlib.nullcontext():
+            with (
+                recording.deciding()
+                if above is not None
+                else recording.valued()
+                if choice_of(op)
+                else contextlib.nullcontext()
+            ):
                 if rule == "forward":
                     return made.forward(*[symbol(i, of, shape) for i, of in enumerate(given)])
                 kept = [symbol(0, _NUMBER, result)]

@@ -48,7 +48,8 @@ WORDS = {
     "greater_equal": "{0} >= {1}", "equal": "{0} == {1}", "not_equal": "{0} != {1}",
     "logical_and": "{0} & {1}", "logical_or": "{0} | {1}", "logical_not": "!{0}",
     "bitwise_and": "{0} & {1}", "bitwise_or": "{0} | {1}", "invert": "!{0}", "number": "{0}",
-    "power": "pow({0}, {1})", "isnan": "{0} != {0}", "where": "{0} ? {1} : {2}",
+    "power": "pow({0}, {1})", "isnan": "{0} != {0}",
+    "isinf": "r_fabs_{s}({0}) == INFINITY", "where": "{0} ? {1} : {2}",
 }  # fmt: skip
 DEAR = frozenset(
     ("exp", "expm1", "log", "log1p", "tanh", "expit", "log_expit", "erf", "divide", "sqrt")

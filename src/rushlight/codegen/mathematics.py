@@ -2,7 +2,8 @@
 no tables, no calls.
 
 Those of float compute in double, with shorter polynomials, and round once: results are nearly always
-the correctly rounded ones, and neither overflow nor numbers below the normal ones need care. Those
+the correctly rounded ones, and neither overflow nor numbers below the normal ones need care. Some,
+whose names end in _q, are in float, with what is lost on the way carried along. Those
 of double err by less than 3 units in the last place. Infinities, NaN and signed zeros are as in libm.
 
 Each is written once, by macros: `F(name)` is the function's name, and `P(a, b)` is the polynomial
@@ -20,6 +21,14 @@ def _poly(x: str, coefficients: Sequence[float]) -> str:
     text = coefficients[0].hex()
     for c in coefficients[1:]:
         text = f"({text} * {x} + {c.hex()})"
+    return text
+
+
+def _fused(x: str, coefficients: Sequence[float]) -> str:
+    """The same in float, each step rounded once."""
+    text = f"{coefficients[0].hex()}f"
+    for c in coefficients[1:]:
+        text = f"__builtin_fmaf({text}, {x}, {c.hex()}f)"
     return text
 
 
@@ -144,6 +153,55 @@ INLINE float r_erf_f(float given) {{
 INLINE double r_erf_d(double x) {{ return erf(x); }}
 """
 
+# (exp(r) - 1 - r - r²/2) / r³, for |r| <= ln(2) / 2
+_EXP_Q = (1.9891105695622453e-4, 1.3926270554805013e-3, 8.333310821184041e-3,
+          4.166655408675157e-2, 1.6666666681729125e-1)  # fmt: skip
+# ln(2) to 16 bits, so that whole multiples of it are exact, and the rest
+_LN2_HIGH, _LN2_LOW = 0.693145751953125, 1.42860682030941723212e-6
+
+_FUSED = f"""
+/* exp(x) = (*high + *low) 2^n, in float where multiplications and additions are fused; *high is 1 + r,
+   and *low what was lost of it, with the rest of the series */
+INLINE void r_parts_q(float x, float *high, float *low, float *half, float *rest) {{
+    union {{ float f; int32_t i; }} u, a, b;
+    u.f = x * 0x1.715476p+0f + 0x1.8p+23f;
+    float k = u.f - 0x1.8p+23f;
+    int32_t n = u.i - 0x4b400000, m = n >> 1;
+    a.i = (m + 127) << 23;
+    b.i = (n - m + 127) << 23;
+    float big = __builtin_fmaf(-k, {_LN2_HIGH.hex()}f, x), small = k * {_LN2_LOW.hex()}f;
+    float r = big - small, lost = (big - r) - small;
+    /* 1 + r + r²/2 + r³ p, where what r² loses counts */
+    float p = {_fused("r", _EXP_Q)}, h = r * r;
+    *high = 1 + r;
+    lost = __builtin_fmaf(0.5f, __builtin_fmaf(r, r, -h), lost * *high);
+    *low = __builtin_fmaf(0.5f, h, (r - (*high - 1)) + __builtin_fmaf(r * h, p, lost));
+    *half = a.f;
+    *rest = b.f;
+}}
+
+INLINE float r_exp_q(float x) {{
+    float high, low, half, rest;
+    x = x < -105.0f ? -105.0f : x;
+    x = x > 90.0f ? 90.0f : x;
+    r_parts_q(x, &high, &low, &half, &rest);
+    return (high + low) * half * rest;
+}}
+
+/* of exp(-|x|), so that nothing overflows: 1 or that, over 1 plus that, and what the division lost */
+INLINE float r_expit_q(float x) {{
+    float high, low, half, rest, t = -__builtin_fabsf(x);
+    t = t < -105.0f ? -105.0f : t;
+    r_parts_q(t, &high, &low, &half, &rest);
+    float sum = high + low, lost = (high - sum) + low, e = sum * half * rest;
+    float d = 1 + e, d_low = ((1 - d) + e) + lost * half * rest, over = 1 / d;
+    float top = x < 0 ? sum : 1, top_low = x < 0 ? lost : 0, q = top * over;
+    float y = __builtin_fmaf(__builtin_fmaf(-q, d, top) + (top_low - q * d_low), over, q);
+    y = x < 0 ? y * half * rest : y;
+    return x != x ? x : y;
+}}
+"""
+
 _BASICS = """
 INLINE T F(r_fabs)(T x) { return K(__builtin_fabsf(x), __builtin_fabs(x)); }
 INLINE T F(r_copysign)(T x, T y) { return K(__builtin_copysignf(x, y), __builtin_copysign(x, y)); }
@@ -168,6 +226,8 @@ _INLINE = """
 #endif
 """
 
+# What has a quicker form on processors that multiply and add at one step.
+FUSED = ("exp", "expit")
 _WIDE = ("exp", "expm1", "log", "log1p", "tanh", "expit", "log_expit")
 
 
@@ -187,4 +247,4 @@ def c_functions() -> str:
     parts += [
         f"INLINE float r_{name}_f(float x) {{ return (float)r_{name}_s(x); }}" for name in _WIDE
     ]
-    return "\n".join([_INLINE, *parts, _ERF])
+    return "\n".join([_INLINE, *parts, _ERF, _FUSED])

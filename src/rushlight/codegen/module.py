@@ -9,10 +9,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from rushlight.codegen import looks, multithreading
+from rushlight.codegen import looks, multithreading, scans
 from rushlight.codegen.expressions import ANY, NONE, ROW, Expr, Kernel, in_order
 from rushlight.codegen.language import COUNT, WIDE, c_of, c_of_columns
-from rushlight.codegen.mathematics import c_functions
+from rushlight.codegen.mathematics import FUSED, c_functions
 from rushlight.codegen.memory import c_calls, c_family
 from rushlight.codegen.products import METHODS, c_products
 
@@ -332,6 +332,8 @@ def _for_sorts(bodies: dict[str, str]) -> Iterator[str]:
     for sort in SORTS:
         yield "#pragma GCC push_options"
         yield _BEGIN[sort]
+        if sort == "v3":
+            yield from (f"#define r_{name}_f r_{name}_q" for name in FUSED)
         for body, name in bodies.items():
             yield body.replace("NAME", f"{name}_{sort}", 1)
         yield _END[sort]
@@ -365,7 +367,7 @@ def c_module(kernels: Iterable[Kernel]) -> str:
     """The text of the whole module."""
     types = _TYPES.replace("@LIMIT", str(LIMIT))
     parts = [_HEAD, c_functions(), c_products(), looks.LOOKS, multithreading.THREADS, types]
-    parts.append(c_calls(LIMIT, WIDE, INPUTS))
+    parts += [c_calls(LIMIT, WIDE, INPUTS), scans.c_scans()]
     specs = []
     bodies: dict[str, str] = {}  # one function for kernels that do the same
     for kernel in kernels:
@@ -377,7 +379,8 @@ def c_module(kernels: Iterable[Kernel]) -> str:
             bodies.setdefault(body, f"k{len(bodies)}")
         specs.append(_spec(kernel, [bodies[body] for body in texts]))
     fill = {
-        "specs": "\n".join(specs), "limit": LIMIT, "methods": METHODS + looks.METHODS + multithreading.METHODS,
+        "specs": "\n".join(specs), "limit": LIMIT,
+        "methods": METHODS + looks.METHODS + multithreading.METHODS + scans.METHODS,
         "family": c_family(LIMIT, WIDE, INPUTS),
     }  # fmt: skip
     return "\n".join([*parts, *_for_sorts(bodies), _TAIL % fill])

@@ -65,8 +65,10 @@ class Symbol(np.lib.mixins.NDArrayOperatorsMixin):
             return True
         return super().__gt__(other)
 
-    def __abs__(self) -> Any:
-        return record("absolute", np.absolute, (self,))
+    def __lt__(self, other: Any) -> Any:
+        if _valued and self.expr.role == ONE and type(other) in (int, float):
+            return bool(self._like < other)
+        return super().__lt__(other)
 
     __bool__ = __int__ = __float__ = __complex__ = __index__ = _refuse
     __iter__ = __len__ = __getitem__ = __array__ = _refuse
@@ -80,9 +82,9 @@ def array(number: int, shape: tuple[int, ...], dtype: Any, rows: int, columns: i
     return Symbol(Expr("input", (), number, _role(shape, rows, columns), truth), like)
 
 
-def param(number: int) -> Symbol:
+def param(number: int, value: float = 1.5) -> Symbol:
     """The symbol of a number."""
-    return Symbol(Expr("param", (), number, ONE), 1.5)
+    return Symbol(Expr("param", (), number, ONE), value)
 
 
 def _role(shape: tuple[int, ...], rows: int, columns: int) -> str:
@@ -126,6 +128,8 @@ def record(word: str, fn: Callable[..., Any], args: tuple[Any, ...]) -> Any:
         word, args = "number", args[:1]
     elif word in REDUCTIONS:
         x, axes, keep = args
+        if isinstance(x, Symbol) and x.expr.role == ROW and x.ndim == 2 and np.ndim(like) == 1:
+            return Symbol(x.expr, like)  # of one element each
         if not isinstance(x, Symbol) or x.expr.role != EACH or x.ndim != 2:
             raise Unfit(f"{word} of a {x.expr.role}")
         del keep  # the shape of the result tells
@@ -179,6 +183,7 @@ def _deviations(x: Any, axes: Any, keep: bool) -> Any:
 
 _now: list[tuple[int, int]] = []
 _deciding: list[bool] = []  # not empty while parameters are known to be above 0, and not 1
+_valued: list[bool] = []  # not empty while parameters stand for all that compare as they do
 _whole: list[bool] = []  # not empty while a reduction over the whole array is recorded
 
 
@@ -206,6 +211,17 @@ def trace(run: Callable[[int, int], Any], whole: bool = False) -> Any:
         return _trace(run, found, [m * n if whole else n for m, n in SIZES])
     finally:
         _whole.clear()
+
+
+@contextlib.contextmanager
+def valued() -> Iterator[None]:
+    """Inside, a rule that asks whether a parameter is below a number is answered: the kernel is for
+    parameters that compare alike."""
+    _valued.append(True)
+    try:
+        yield
+    finally:
+        _valued.pop()
 
 
 @contextlib.contextmanager
