@@ -324,6 +324,7 @@ class OpSpec:
         self.readers: tuple[int, ...] = tuple(readers)
         self.saves: bool = bool(sources)
         self.apart: bool = bool(cls.reads)  # each gradient reads its own saved values
+        self.one_input: bool = len(inputs) == 1
         # in which order hooks see the saved values: inputs by name, then outputs
         labels: tuple[str, ...] = cls.saves
         ranks: list[tuple[bool, Any, int]] = []
