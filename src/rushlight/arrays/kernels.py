@@ -40,6 +40,8 @@ table: Final[dict[str, Any]] = getattr(_module, "table", {})
 # Convolutions that move by 1: Note [Shifted products] in `codegen.products`.
 correlate: Final[Any] = getattr(_module, "correlate", _is_absent)
 correlate_weight: Final[Any] = getattr(_module, "correlate_weight", _is_absent)
+# Random numbers: `codegen.draws`.
+Twister: Final[Any] = getattr(_module, "Twister", None)
 
 
 # A single function that NumPy has in SIMD of its own is as quick there, or quicker.

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from rushlight.codegen.draws import c_draws
 from rushlight.codegen.expressions import ROW, Kernel
 from rushlight.codegen.language import c_of
 from rushlight.codegen.mathematics import c_functions
@@ -290,7 +291,7 @@ PyMODINIT_FUNC PyInit__kernels(void) {
         if (kernel == NULL || PyDict_SetItemString(table, spec->name, (PyObject *)kernel) < 0) return NULL;
         Py_DECREF(kernel);
     }
-    if (PyModule_AddObject(module, "table", table) < 0) return NULL;
+    if (PyModule_AddObject(module, "table", table) < 0 || !add_draws(module)) return NULL;
     return module;
 }
 """
@@ -298,7 +299,7 @@ PyMODINIT_FUNC PyInit__kernels(void) {
 
 def c_module(kernels: Iterable[Kernel]) -> str:
     """The text of the whole module."""
-    parts = [_HEAD, c_functions(), c_products()]
+    parts = [_HEAD, c_functions(), c_products(), c_draws()]
     specs = []
     bodies: dict[str, str] = {}  # one function for kernels that do the same
     for kernel in kernels:

@@ -183,6 +183,12 @@ def _wrap(
     return call
 
 
+def guarded(fn: Callable[..., Any], title: str) -> Callable[..., Any]:
+    """A function as `function` exports it, but exported nowhere: what a bare function that looks
+    after common calls leaves all others to."""
+    return _wrap(fn, title, None, False)
+
+
 def _takes_numpy_names(title: str) -> tuple[Any, ...]:
     """The functions of this name that PyTorch writes in C++: they take NumPy's names too. What it
     writes in Python, all of `nn.functional` among it, does not."""
