@@ -3,8 +3,8 @@
 `Twister` is an object that holds the state of one generator. Its methods fill arrays as the
 functions of `rushlight.random` do, which are the readable form: `random.draw`, `random.normals` and
 `random.integers` say why each step is what it is. A method that is not made for an array (of
-another dtype, or not in one piece) answers False and has drawn nothing; then the caller goes the way over
-NumPy, with the words that `take32` and `take64` give.
+another dtype, or not in one piece) answers False and has drawn nothing; then the caller goes the
+way over NumPy, with the words that `take32` and `take64` give.
 
 Note [Fused steps]
     PyTorch's normals of float32 take multiplications and additions that round once. Where the

@@ -89,7 +89,8 @@ static double binomial_by_box(Twister *t, double tries, double prob) {
         const double bound = (m + 0.5) * log((m + 1.0) / (odds * (tries - m + 1.0))) +
                              (tries + 1.0) * log((tries - m + 1.0) / (tries - k + 1.0)) +
                              (k + 0.5) * log(odds * (tries - k + 1.0) / (k + 1.0)) +
-                             stirling_tail(m) + stirling_tail(tries - m) - stirling_tail(k) - stirling_tail(tries - k);
+                             stirling_tail(m) + stirling_tail(tries - m) - stirling_tail(k) -
+                             stirling_tail(tries - k);
         if (log(height * alpha / (a / (side * side) + b)) <= bound) return k;
     }
 }
