@@ -42,6 +42,16 @@ correlate: Final[Any] = getattr(_module, "correlate", _is_absent)
 correlate_weight: Final[Any] = getattr(_module, "correlate_weight", _is_absent)
 # Random numbers: `codegen.draws`.
 Twister: Final[Any] = getattr(_module, "Twister", None)
+_look: Final[Any] = getattr(_module, "look", _is_absent)
+
+
+def look(source: Any, shown: Any) -> Any:
+    """A function that gives this view of any array that lies in memory as `source` does, and None
+    of all others; None if `shown` is no view of `source`. See `codegen.looks`."""
+    base = getattr(shown, "base", None)
+    if base is None or shown is source:
+        return None
+    return _look(source, shown) if base is source or base is source.base else None
 
 
 # A single function that NumPy has in SIMD of its own is as quick there, or quicker.

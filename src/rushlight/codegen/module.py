@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from rushlight.codegen import looks
 from rushlight.codegen.draws import c_draws
 from rushlight.codegen.expressions import ROW, Kernel
 from rushlight.codegen.language import c_of
@@ -283,7 +284,7 @@ static struct PyModuleDef definition = {
 PyMODINIT_FUNC PyInit__kernels(void) {
     import_array();
     find_processor();
-    if (PyType_Ready(&Kernel_Type) < 0) return NULL;
+    if (PyType_Ready(&Kernel_Type) < 0 || PyType_Ready(&Look_Type) < 0) return NULL;
     PyObject *module = PyModule_Create(&definition), *table = PyDict_New();
     if (module == NULL || table == NULL) return NULL;
     for (const Spec *spec = specs; spec->name; spec++) {
@@ -299,7 +300,7 @@ PyMODINIT_FUNC PyInit__kernels(void) {
 
 def c_module(kernels: Iterable[Kernel]) -> str:
     """The text of the whole module."""
-    parts = [_HEAD, c_functions(), c_products(), c_draws()]
+    parts = [_HEAD, c_functions(), c_products(), looks.LOOKS, c_draws()]
     specs = []
     bodies: dict[str, str] = {}  # one function for kernels that do the same
     for kernel in kernels:
@@ -321,5 +322,8 @@ def c_module(kernels: Iterable[Kernel]) -> str:
             f"{'ALL' if kernel.whole else int(kernel.by_rows)}, {{{names[0]}, {names[1]}}}}},"
         )
     return "\n".join(
-        [*parts, _TAIL % {"specs": "\n".join(specs), "limit": LIMIT, "methods": METHODS}]
+        [
+            *parts,
+            _TAIL % {"specs": "\n".join(specs), "limit": LIMIT, "methods": METHODS + looks.METHODS},
+        ]
     )

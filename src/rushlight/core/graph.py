@@ -234,6 +234,7 @@ class Op:
         self.plan: OpSpec = spec_for(type(self))
         self.forward_kernel: Any = UNSOUGHT
         self.vjp_kernel: Any = UNSOUGHT
+        self.for_one_layout: bool = False  # applied to arrays of one layout only: `core.recall`
         if len(values) > len(self.params):
             raise TypeError(f"{type(self).__name__} has no parameter for {values[-1]!r}")
         for name, value in zip(self.params, values):  # the rest have defaults
@@ -726,6 +727,9 @@ def place(node: Node) -> None:
     node._seq_nr = next_number()
     frame: FrameType | None = _frame() if COMPILED else None
     code = None if frame is None else frame.f_code
+    if frame is not None and code is not known.code:  # a public function's, most likely
+        frame = frame.f_back
+        code = None if frame is None else frame.f_code
     if code is None or code is not known.code:  # loops come from the same code again and again
         frame = caller(3)
         code = None if frame is None else frame.f_code

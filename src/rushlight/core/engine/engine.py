@@ -44,6 +44,7 @@ from typing import Any, Final, cast
 import numpy as np
 
 from rushlight.arrays.host import is_sparse, settled
+from rushlight.arrays.kernels import look
 from rushlight.arrays.vocabulary import add
 from rushlight.core.call_site import Where
 from rushlight.core.engine.accumulate_grad import (
@@ -785,6 +786,8 @@ def backward_of(node: Node, g: Any, tensors: bool) -> Any:
                 return (made,)
     if n == 0:
         outs = op.vjp(node, g)
+        if not tensors and cast(Op, op).for_one_layout:
+            learn_view(op, g, outs)
     elif n == 1:
         outs = op.vjp(node, g, saved[0])
     elif n == 2:
@@ -792,6 +795,14 @@ def backward_of(node: Node, g: Any, tensors: bool) -> Any:
     else:
         outs = op.vjp(node, g, *saved)
     return anchor(node, outs, saved, mark) if tensors and n != 0 else outs
+
+
+def learn_view(op: Op, g: Any, outs: Any) -> None:
+    """Let an op that serves one layout know how its gradient lies, if that is a view of `g`: next
+    time there is no rule to run."""
+    op.for_one_layout = False
+    if (op.vjp_kernel is None or op.vjp_kernel is UNSOUGHT) and len(outs) == 1:
+        op.vjp_kernel = None if outs[0] is None else look(g, outs[0])
 
 
 def was_written(node: Node) -> bool:

@@ -18,6 +18,7 @@ from rushlight.arrays.host import is_sparse, settled
 from rushlight.arrays.vocabulary import full, laid_out, overwrite
 from rushlight.core.grad_mode import current, state
 from rushlight.core.graph import (
+    UNSOUGHT,
     Node,
     Op,
     Sharer,
@@ -44,13 +45,21 @@ def apply_view(op: Any, x: TensorBase) -> Any:
     """Apply a view op: the result shares `x`'s memory and version."""
     raw = x._array
     profile: Any = observer.profile if state.active != 0 else None  # once: it may end meanwhile
-    try:
-        y = op.forward(raw) if profile is None else profile(op, (raw,))
-    except Exception as error:
-        raise alone(op.explain(error, (raw,))) from None
+    known: Op = op
+    kernel = known.forward_kernel
+    y: Any = None
+    if kernel is not None and kernel is not UNSOUGHT and profile is None:
+        y = kernel(raw)
+    if y is None:
+        try:
+            y = op.forward(raw) if profile is None else profile(op, (raw,))
+        except Exception as error:
+            raise alone(op.explain(error, (raw,))) from None
     if type(raw) is not np.ndarray and is_sparse(raw):  # elements stand elsewhere: no view
         return keep_record(op, (x,), (raw,), y)
     t = wrap_as(y, x._storage)
+    if observer.applied is not None:
+        observer.applied.append((op, (x,), t))
     _attach(op, x, t, "")
     if requires_grad(x):
         _record(op, (t,), x, None)

@@ -23,6 +23,7 @@ from rushlight.arrays.host import asarray, from_host, is_array, is_scalar
 from rushlight.arrays.layouts import lay_out
 from rushlight.arrays.vocabulary import ALL
 from rushlight.core.graph import Node, Op, TensorBase, normal, wrap
+from rushlight.core.recall import Memo, ask, recall
 from rushlight.core.record import evaluate, finish, make_node, save_values
 from rushlight.core.transforms.lift import lift
 from rushlight.core.transforms.stack import stack
@@ -523,16 +524,25 @@ def getitem(self: Any, index: Any) -> Any:
         ):
             item = check_index(index, self, 0)
             return run_indexed(Index(_FIRST, item._array.dtype.kind == "b"), (self, item))
-        view, pattern, arrays = take_apart(self, _as_tuple(index))
-        if pattern:
-            masks = any(a._array.dtype.kind == "b" for a in arrays)
-            return run_indexed(Index(pattern, masks), (view, *arrays))
-        return apply_view(Alias(), view) if view is self else view
+        found = recall(_looks, (self, index), {})
+        return ask(_looks, _index, None, (self, index), {}) if found is None else found
     except Exception as error:
         if takes_over((index,), {}):
             return overridden(getitem, self, index)
         hide_insides(error)
         raise
+
+
+def _index(self: Any, index: Any) -> Any:
+    """What an index shows of a tensor, and picks from that."""
+    view, pattern, arrays = take_apart(self, _as_tuple(index))
+    if pattern:
+        masks = any(a._array.dtype.kind == "b" for a in arrays)
+        return run_indexed(Index(pattern, masks), (view, *arrays))
+    return apply_view(Alias(), view) if view is self else view
+
+
+_looks: Final = Memo()  # of indices that show a view
 
 
 # --- writing --------------------------------------------------------------------------------------

@@ -385,7 +385,7 @@ def vdot(input: Any, other: Any, *, out: Any = None) -> Any:
     return write_out("vdot", (input, other), out, lambda: dot_of(VDOT, input, other))
 
 
-@function()
+@function(settles=True)
 def outer(input: Any, vec2: Any, *, out: Any = None) -> Any:
     """The matrix of the products of two vectors' elements.
 

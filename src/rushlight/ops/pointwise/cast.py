@@ -4,7 +4,6 @@ make arrays, when a rule runs on tensors."""
 from __future__ import annotations
 
 import builtins
-import warnings
 from typing import Any, Final, NoReturn
 
 from rushlight import dtypes
@@ -19,6 +18,7 @@ from rushlight.ops.checks import check_tensor
 from rushlight.ops.creation.tensor import dtype_of, order_for
 from rushlight.ops.registry import function, implements, op
 from rushlight.ops.sample_inputs import drawn
+from rushlight.ops.warned import warn_caller
 
 
 @op
@@ -77,9 +77,7 @@ def convert(
     elif place is None and want is None and not copy:
         return x
     if want is not None and raw.dtype.kind == "c" and dtype.numpy.kind not in "cbW":
-        warnings.warn(
-            "Casting complex values to real discards the imaginary part", UserWarning, stacklevel=3
-        )
+        warn_caller("Casting complex values to real discards the imaginary part")
     return apply(ToCopy(want, place, order, source), x)
 
 
@@ -103,7 +101,7 @@ def _refuse_to(args: tuple[Any, ...], named: dict[str, Any]) -> NoReturn:
     )
 
 
-@function(free=False)
+@function(free=False, settles=True)
 def to(input: Any, *args: Any, **named: Any) -> Any:
     """The tensor in another dtype or on another device, or like another tensor: itself where
     nothing changes.

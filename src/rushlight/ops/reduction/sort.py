@@ -132,7 +132,7 @@ def _sort(input: Any, dim: Any, descending: bool, stable: bool | None, out: Any)
     return write_outs("sort", return_types.sort, apply(what, input), out)
 
 
-@function(returns="tuple[Tensor, Tensor]")
+@function(returns="tuple[Tensor, Tensor]", settles=True)
 @numpy_names
 def sort(
     input: Any, dim: Any = -1, descending: bool = False, *, stable: bool | None = None,
@@ -175,7 +175,7 @@ def msort(input: Any, *, out: Any = None) -> Any:
     return y if out is None else fill_out("msort", out, y)
 
 
-@function(returns="tuple[Tensor, Tensor]")
+@function(returns="tuple[Tensor, Tensor]", settles=True)
 @numpy_names
 def topk(
     input: Any, k: int, dim: Any = -1, largest: bool = True, sorted: bool = True, *,

@@ -142,7 +142,7 @@ def _common(xs: tuple[Any, ...]) -> Any:
     return result_dtype(xs).numpy
 
 
-@function(out=True, aliases=("concat", "concatenate"), method=False)
+@function(out=True, aliases=("concat", "concatenate"), method=False, settles=True)
 def cat(tensors: Any, dim: int = 0, *, axis: Any = None) -> Any:
     """The tensors one after another along a dimension.
 
@@ -185,7 +185,7 @@ def cat(tensors: Any, dim: int = 0, *, axis: Any = None) -> Any:
     return Cat(d, _common(xs)), xs
 
 
-@function(out=True, method=False)
+@function(out=True, method=False, settles=True)
 def stack(tensors: Any, dim: int = 0) -> Any:
     """Tensors of one shape side by side along a new dimension.
 

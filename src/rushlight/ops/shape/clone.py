@@ -36,7 +36,7 @@ class Clone(Linear):
     samples = drawn(real=[(2, 3), ("channels_last", (1, 2, 3, 2))], complex=[("contiguous", (2,))])
 
 
-@function()
+@function(settles=True)
 def clone(input: Any, *, memory_format: Any = None) -> Any:
     """A copy, through which gradients flow.
 

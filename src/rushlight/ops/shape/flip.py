@@ -42,7 +42,7 @@ def _flip(input: Any, dims: tuple[int, ...]) -> Any:
     return run(Flip(found if rank else ()), (input,))
 
 
-@function(method=False)
+@function(method=False, settles=True)
 def flip(input: Any, dims: Any) -> Any:
     """A copy with the order along `dims` reversed.
 
@@ -118,7 +118,7 @@ class Roll(Linear):
     )
 
 
-@function()
+@function(settles=True)
 def roll(input: Any, shifts: Any, dims: Any = ()) -> Any:
     """Elements moved along `dims`, round the end; without dims, of the flattened tensor.
 

@@ -258,7 +258,7 @@ def constant_pad_nd(input: Any, pad: Any, value: Number = 0) -> Any:
     return run(ConstantPadNd(widths, value), (input,))
 
 
-@functional()
+@functional(settles=True)
 def pad(input: Any, pad: Any, mode: str = "constant", value: float | None = None) -> Any:
     """A border around the last dimensions: "constant", "reflect", "replicate" or "circular".
 

@@ -45,7 +45,7 @@ class Repeat(Linear):
     )
 
 
-@function(free=False)
+@function(free=False, settles=True)
 def repeat(input: Any, *sizes: Any, repeats: Any = None) -> Any:
     """Copies of the whole along each dimension.
 

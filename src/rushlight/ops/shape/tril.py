@@ -63,7 +63,7 @@ def _export_triangle(cls: Any, side: str, other: str, shown: str) -> None:
 
     text = f"The {side} triangle of the last two dimensions, zeros {other} `diagonal`."
     doc = describe(text, f"torch.{name}(torch.ones(2, 2))", shown)
-    function(out=True, inplace=True)(variant(triangle, name, doc))
+    function(out=True, inplace=True, settles=True)(variant(triangle, name, doc))
 
 
 _export_triangle(Tril, "lower", "above", "tensor([[1., 0.],\n        [1., 1.]])")
