@@ -14,6 +14,7 @@ Note [Kernels of optimisers]
 
 from __future__ import annotations
 
+import functools
 import importlib
 import os
 from typing import Any, Final
@@ -43,6 +44,19 @@ correlate_weight: Final[Any] = getattr(_module, "correlate_weight", _is_absent)
 # Random numbers: `codegen.draws`.
 Twister: Final[Any] = getattr(_module, "Twister", None)
 _look: Final[Any] = getattr(_module, "look", _is_absent)
+# Copies: `codegen.moves`.
+copied: Final[Any] = getattr(_module, "copied", _is_absent)
+in_new_rows: Final[Any] = getattr(_module, "in_new_rows", _is_absent)
+joined: Final[Any] = getattr(_module, "joined", _is_absent)
+stacked: Final[Any] = getattr(_module, "stacked", _is_absent)
+padded: Final[Any] = getattr(_module, "padded", _is_absent)
+flipped: Final[Any] = getattr(_module, "flipped", _is_absent)
+rolled: Final[Any] = getattr(_module, "rolled", _is_absent)
+tiled: Final[Any] = getattr(_module, "tiled", _is_absent)
+triangle: Final[Any] = getattr(_module, "triangle", _is_absent)
+recast: Final[Any] = getattr(_module, "recast", _is_absent)
+same: Final[Any] = getattr(_module, "same", _is_absent)
+bound: Final[Any] = functools.partial
 
 
 def look(source: Any, shown: Any) -> Any:
@@ -61,9 +75,13 @@ _QUICK_IN_NUMPY: Final = frozenset(
 
 
 def kernel_of(op: Any, rule: str) -> Any:
-    """The kernel of an op's `forward` or `vjp`, with the op's parameters; None if there is none."""
+    """The kernel of an op's `forward` or `vjp`, with the op's parameters; None if there is none.
+    An op that moves numbers and computes none has a method `mover` that says which it is."""
     if not table:
         return None
+    mover = getattr(op, "mover", None)
+    if mover is not None:
+        return mover(rule)
     name = name_of(op, rule)
     kernel = table.get(name)
     if kernel is None or name in _QUICK_IN_NUMPY:

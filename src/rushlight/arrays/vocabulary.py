@@ -28,6 +28,7 @@ from typing import Any, Final, NamedTuple, TypeVar
 import ml_dtypes
 import numpy as np
 
+from rushlight.arrays import kernels
 from rushlight.arrays.host import move, settled
 from rushlight.arrays.layouts import in_rows, lay_out_picked, like_clone, shown_strides
 from rushlight.arrays.quick import sum_at, sum_at_several
@@ -297,6 +298,9 @@ def cast(x: Array, dtype: Any) -> Array:
     imaginary part, as a gradient of a real input must."""
     if x.dtype == dtype:
         return x
+    made = kernels.recast(np.dtype(dtype).num, x)
+    if made is not None:
+        return made
     kind = np.dtype(dtype).kind
     if x.dtype.kind == "c" and kind not in "cbW":
         x = x.real
@@ -323,6 +327,9 @@ def moved(x: Array, where: Any) -> Array:
 @primitive
 def copy(x: Array) -> Array:
     """A copy with its strides in the same order."""
+    made = kernels.copied(x)
+    if made is not None:
+        return made
     if 0 not in x.strides:
         return x.copy("K")
     if type(x) is not np.ndarray:
@@ -336,7 +343,8 @@ def copy(x: Array) -> Array:
 def laid_out(x: Array, order: tuple[int, ...] | None) -> Array:
     """A copy whose axes lie in memory in the given order, widest stride first (None: rows)."""
     if order is None:
-        return x.copy("C")
+        made = kernels.in_new_rows(x)
+        return x.copy("C") if made is None else made
     back = sorted(range(len(order)), key=lambda d: order[d])
     return x.transpose(order).copy("C").transpose(back)
 
@@ -344,7 +352,10 @@ def laid_out(x: Array, order: tuple[int, ...] | None) -> Array:
 @primitive
 def contiguous(x: Array) -> Array:
     """The same values in row order, copied only if they are not."""
-    return x if x.flags.c_contiguous else x.copy("C")
+    if x.flags.c_contiguous:
+        return x
+    made = kernels.in_new_rows(x)
+    return x.copy("C") if made is None else made
 
 
 @primitive
@@ -630,34 +641,45 @@ def _shared_cells(shape: Any, inside: Any, other: Any, strides: Any, start: int)
 
 @primitive
 def concat(xs: list[Array], axis: int) -> Array:
-    return np.concatenate(xs, axis)
+    made = kernels.joined(axis, *xs)
+    return in_rows(np.concatenate(xs, axis)) if made is None else made
 
 
 @primitive
 def pad(x: Array, widths: tuple[tuple[int, int], ...], value: Any) -> Array:
     """A copy with `value` around it."""
-    return np.pad(x, widths, mode="constant", constant_values=value)
+    flat = tuple([n for pair in reversed(widths) for n in pair])
+    made = kernels.padded(flat, value, x)
+    if made is not None:
+        return made
+    return in_rows(np.pad(x, widths, mode="constant", constant_values=value))
 
 
 @primitive
 def flip(x: Array, axes: tuple[int, ...]) -> Array:
     """A copy with the order along `axes` turned round (strides are never negative here)."""
-    return like_clone(np.flip(x, axes).copy("K"), x)
+    made = kernels.flipped(axes, x)
+    return like_clone(np.flip(x, axes).copy("K"), x) if made is None else made
 
 
 @primitive
 def roll(x: Array, shifts: tuple[int, ...], axes: tuple[int, ...]) -> Array:
-    return np.roll(x, shifts, axes)
+    made = kernels.rolled(shifts, axes, x)
+    return np.roll(x, shifts, axes) if made is None else made
 
 
 @primitive
 def tile(x: Array, repeats: tuple[int, ...]) -> Array:
-    return np.tile(x, repeats)
+    made = kernels.tiled(repeats, x)
+    return np.tile(x, repeats) if made is None else made
 
 
 @primitive
 def triangle(x: Array, k: int, lower: bool) -> Array:
     """Zero outside the lower (or upper) triangle of the last two axes."""
+    made = kernels.triangle(k, lower, x)
+    if made is not None:
+        return made
     return np.tril(x, k) if lower else np.triu(x, k)
 
 

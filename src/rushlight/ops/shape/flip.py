@@ -5,6 +5,7 @@ from __future__ import annotations
 from math import prod
 from typing import Any
 
+from rushlight.arrays import kernels
 from rushlight.arrays import vocabulary as v
 from rushlight.core.families import Linear
 from rushlight.ops.apply import run
@@ -23,6 +24,9 @@ class Flip(Linear):
     saved_names = "dims=dims*"
     dims: tuple[int, ...]
     vmap_rule = batch_leading
+
+    def mover(self, rule: str) -> Any:
+        return kernels.bound(kernels.flipped, self.dims)
 
     def forward(self, x: Any) -> Any:
         return v.flip(x, self.dims) if self.dims else v.copy(x)
@@ -106,6 +110,10 @@ class Roll(Linear):
 
     def adjoint(self, g: Any, shape: tuple[int, ...]) -> Any:
         return self.moved(g, tuple([-s for s in self.shifts]))
+
+    def mover(self, rule: str) -> Any:
+        shifts = self.shifts if rule == "forward" else tuple([-s for s in self.shifts])
+        return kernels.bound(kernels.rolled, shifts, self.dims)
 
     def moved(self, x: Any, shifts: tuple[int, ...]) -> Any:
         if self.dims:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from rushlight import dtypes
+from rushlight.arrays import kernels
 from rushlight.arrays import vocabulary as v
 from rushlight.core.families import Linear
 from rushlight.core.graph import TensorBase
@@ -27,6 +28,9 @@ class Repeat(Linear):
     name, params = "repeat", ("repeats",)
     saved_names = "repeats self_sym_sizes=self.sizes"
     repeats: tuple[int, ...]
+
+    def mover(self, rule: str) -> Any:
+        return kernels.bound(kernels.tiled, self.repeats) if rule == "forward" else None
 
     def forward(self, x: Any) -> Any:
         return v.contiguous(v.tile(x, self.repeats))

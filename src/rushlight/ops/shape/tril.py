@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from rushlight.arrays import kernels
 from rushlight.arrays import vocabulary as v
 from rushlight.core.families import Linear
 from rushlight.core.record import apply
@@ -25,6 +26,9 @@ class Triangle(Linear):
     diagonal: int
     lower = True
     lies = "rows"
+
+    def mover(self, rule: str) -> Any:
+        return kernels.bound(kernels.triangle, self.diagonal, self.lower)
 
     def forward(self, x: Any) -> Any:
         return v.triangle(x, self.diagonal, self.lower)
