@@ -56,7 +56,20 @@ tiled: Final[Any] = getattr(_module, "tiled", _is_absent)
 triangle: Final[Any] = getattr(_module, "triangle", _is_absent)
 recast: Final[Any] = getattr(_module, "recast", _is_absent)
 same: Final[Any] = getattr(_module, "same", _is_absent)
-bound: Final[Any] = functools.partial
+# Reading and writing by index: `codegen.members`.
+within: Final[Any] = getattr(_module, "within", _is_absent)
+picked: Final[Any] = getattr(_module, "picked", _is_absent)
+selected: Final[Any] = getattr(_module, "selected", _is_absent)
+looked_up: Final[Any] = getattr(_module, "looked_up", _is_absent)
+unpicked: Final[Any] = getattr(_module, "unpicked", _is_absent)
+put_rows: Final[Any] = getattr(_module, "put_rows", _is_absent)
+gathered: Final[Any] = getattr(_module, "gathered", _is_absent)
+put_along: Final[Any] = getattr(_module, "put_along", _is_absent)
+# New arrays: `codegen.makers`.
+filled: Final[Any] = getattr(_module, "filled", _is_absent)
+filled_as: Final[Any] = getattr(_module, "filled_as", _is_absent)
+counted: Final[Any] = getattr(_module, "counted", _is_absent)
+bound: Final[Any] = functools.partial  # a kernel with the parameters of an op
 
 
 def look(source: Any, shown: Any) -> Any:

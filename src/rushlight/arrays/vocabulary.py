@@ -797,6 +797,9 @@ def gather(x: Array, axis: int, index: Array) -> Array:
 
     The index is not negative and in range.
     """
+    made = kernels.gathered(axis, x, index)
+    if made is not None:
+        return made
     if x.ndim == 0:
         return x.reshape(1)[index.reshape(-1)].reshape(index.shape)
     if type(x) is np.ndarray and x.size:
@@ -827,6 +830,8 @@ def _positions(index: Array, axis: int, shape: tuple[int, ...]) -> Array:
 @primitive
 def ungather(g: Array, shape: tuple[int, ...], axis: int, index: Array) -> Array:
     """The adjoint of `gather`: zeros of `shape` with `g` added where it was gathered from."""
+    if type(g) is np.ndarray:
+        return _add_along(np.zeros(shape, g.dtype), axis, index, g)
     return _add_along(np.zeros_like(g, shape=shape, order="C"), axis, index, g)
 
 
@@ -846,7 +851,7 @@ def scatter_add(x: Array, axis: int, index: Array, source: Array) -> Array:
 
 def _add_along(out: Array, axis: int, index: Array, source: Array) -> Array:
     """`scatter_add` into `out`, which is new and in row order."""
-    if index.size == 0:
+    if index.size == 0 or kernels.put_along(axis, True, out, index, source):
         return out
     if type(out) is not np.ndarray:
         _at(add, out, _along(index, axis, out.ndim), source)
@@ -912,9 +917,23 @@ def _along(index: Array, axis: int, rank: int) -> tuple[Any, ...]:
     return tuple(places)
 
 
+def _rows_at(index: Any, arrays: tuple[Array, ...]) -> int | None:
+    """The axis from which on an index has arrays, if it has nothing else."""
+    if len(index) == len(arrays):
+        return 0
+    if len(arrays) == 1 and index[0] is Ellipsis and index[1] is SLOT:
+        return 1 - len(index)
+    return None
+
+
 @primitive
 def pick(x: Array, index: Any, *arrays: Array) -> Array:
     """Advanced indexing. `index` is a tuple; each `Slot` in it stands for the next of `arrays`."""
+    axis = _rows_at(index, arrays)
+    if axis is not None:
+        made = kernels.picked(axis, x, *arrays)
+        if made is not None:
+            return made
     if len(arrays) == 1 and type(x) is np.ndarray:
         array = arrays[0]
         if array.dtype.kind == "i":  # `take` is up to five times as fast as x[array]
@@ -931,6 +950,11 @@ def pick(x: Array, index: Any, *arrays: Array) -> Array:
 def unpick(g: Array, shape: tuple[int, ...], index: Any, *arrays: Array) -> Array:
     """The adjoint of `pick`: zeros of `shape` with `g` added where it was picked from."""
     if type(g) is np.ndarray:
+        axis = _rows_at(index, arrays)
+        if axis is not None:
+            made = kernels.unpicked(axis, shape, g, *arrays)
+            if made is not None:
+                return made
         if len(arrays) == 1:
             quick = sum_at(g, shape, index, arrays[0])
         else:
@@ -958,7 +982,9 @@ def unpick(g: Array, shape: tuple[int, ...], index: Any, *arrays: Array) -> Arra
 def place(x: Array, value: Array, index: Any, *arrays: Array) -> Array:
     """A copy of `x` with x[index] = value."""
     out = x.copy()
-    out[_filled(index, arrays)] = value
+    axis = _rows_at(index, arrays)
+    if axis is None or not kernels.put_rows(axis, False, out, value, *arrays):
+        out[_filled(index, arrays)] = value
     return out
 
 
@@ -1158,6 +1184,9 @@ def overwrite(target: Array, source: Array) -> None:
 @primitive
 def store(target: Array, value: Array, index: Any, *arrays: Array) -> None:
     """target[index] = value: `place` without the copy."""
+    axis = _rows_at(index, arrays)
+    if axis is not None and kernels.put_rows(axis, False, target, value, *arrays):
+        return
     if len(arrays) == 1 and type(target) is np.ndarray and _is_mask(arrays[0]):
         mask = arrays[0]
         if mask.shape == target.shape and getattr(value, "ndim", 0) == 0:
@@ -1169,6 +1198,9 @@ def store(target: Array, value: Array, index: Any, *arrays: Array) -> None:
 @primitive
 def store_add(target: Array, value: Array, index: Any, *arrays: Array) -> None:
     """target[index] += value, repeated places included: `place_add` without the copy."""
+    axis = _rows_at(index, arrays)
+    if axis is not None and kernels.put_rows(axis, True, target, value, *arrays):
+        return
     filled = _filled(index, arrays)
     if type(target) is np.ndarray:
         value = np.asarray(value, target.dtype)
@@ -1207,6 +1239,8 @@ def _add_narrow(target: Array, value: Array, index: tuple[Any, ...]) -> None:
 @primitive
 def store_along(target: Array, axis: int, index: Array, source: Array) -> None:
     """target[…, index, …] = source: `scatter` without the copy."""
+    if kernels.put_along(axis, False, target, index, source):
+        return
     if type(target) is np.ndarray and target.flags.c_contiguous and target.size:
         target.reshape(-1)[_positions(index, axis, target.shape)] = source
     else:

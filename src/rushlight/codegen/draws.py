@@ -405,7 +405,7 @@ static int read_sizes(PyObject *given, npy_intp *dims) {
         if (dims[d] < 0) { PyErr_Clear(); return -1; }
         all *= (double)dims[d];
     }
-    return all <= MANY_DRAWN ? (int)count : -1;
+    return all <= 1e10 ? (int)count : -1;
 }
 
 /* made(sizes, type, first, second): a new array filled by the method `fill`, or None */
@@ -418,7 +418,9 @@ static PyObject *fill_new(Twister *t, PyObject *const *args, Py_ssize_t count,
     const int nd = read_sizes(args[0], dims);
     const long type = PyLong_AsLong(args[1]);
     if (type == -1 && PyErr_Occurred()) return NULL;
-    if (nd < 0 || (type != NPY_FLOAT && type != NPY_DOUBLE)) Py_RETURN_NONE;
+    npy_intp all = 1;
+    for (int d = 0; d < nd; d++) all *= dims[d];
+    if (nd < 0 || all > MANY_DRAWN || (type != NPY_FLOAT && type != NPY_DOUBLE)) Py_RETURN_NONE;
     PyObject *made = PyArray_EMPTY(nd, dims, (int)type, 0);
     if (made == NULL) return NULL;
     PyObject *given[3] = {made, args[2], args[3]}, *done = fill(t, given, 3);

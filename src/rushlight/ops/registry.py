@@ -204,6 +204,15 @@ def guarded(fn: Callable[..., Any], title: str) -> Callable[..., Any]:
     return _wrap(fn, title, None, False)
 
 
+def said(named: dict[str, Any], **options: Any) -> dict[str, Any]:
+    """The keywords that a caller wrote, of options that are None or False by default: what errors
+    show of a call."""
+    for name, value in options.items():
+        if value is not (False if name in ("requires_grad", "pin_memory") else None):
+            named[name] = value
+    return named
+
+
 def settle(read: Callable[[Any], Any]) -> Callable[[Any], Any]:
     """What reads an attribute, as a function that `settles`."""
     memo = Memo()

@@ -26,7 +26,7 @@ from rushlight.ops.creation.tensor import dtype_of, place_of, write_created
 from rushlight.ops.numbers import Operand, python_number
 from rushlight.ops.random import batching
 from rushlight.ops.random.batching import enclosing_vmap
-from rushlight.ops.registry import describe, function, guarded, variant
+from rushlight.ops.registry import describe, function, guarded, said, variant
 
 
 def _to_tensor(raw: Any) -> Any:
@@ -297,9 +297,18 @@ def _export_sampled(
             if array is not None:
                 return finish(wrap(array))
         return rest(
-            *size, generator=generator, out=out, dtype=dtype, layout=layout, device=device,
-            requires_grad=requires_grad, pin_memory=pin_memory, **named,
-        )  # fmt: skip
+            *size,
+            **said(
+                named,
+                generator=generator,
+                out=out,
+                dtype=dtype,
+                layout=layout,
+                device=device,
+                requires_grad=requires_grad,
+                pin_memory=pin_memory,
+            ),
+        )
 
     example = f"generator = torch.manual_seed(0)\n>>> torch.{name}(3)"
     function(method=False, bare=True)(variant(sample, name, describe(text, example, shown)))
