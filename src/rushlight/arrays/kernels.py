@@ -69,6 +69,12 @@ put_along: Final[Any] = getattr(_module, "put_along", _is_absent)
 filled: Final[Any] = getattr(_module, "filled", _is_absent)
 filled_as: Final[Any] = getattr(_module, "filled_as", _is_absent)
 counted: Final[Any] = getattr(_module, "counted", _is_absent)
+# Order and masks: `codegen.sorting`.
+ranked: Final[Any] = getattr(_module, "ranked", _is_absent)
+extreme: Final[Any] = getattr(_module, "extreme", _is_absent)
+nonzero_places: Final[Any] = getattr(_module, "nonzero_places", _is_absent)
+masked: Final[Any] = getattr(_module, "masked", _is_absent)
+unmasked: Final[Any] = getattr(_module, "unmasked", _is_absent)
 bound: Final[Any] = functools.partial  # a kernel with the parameters of an op
 
 

@@ -932,6 +932,8 @@ def pick(x: Array, index: Any, *arrays: Array) -> Array:
     axis = _rows_at(index, arrays)
     if axis is not None:
         made = kernels.picked(axis, x, *arrays)
+        if made is None and axis == 0 and len(arrays) == 1:
+            made = kernels.masked(x, arrays[0])
         if made is not None:
             return made
     if len(arrays) == 1 and type(x) is np.ndarray:
@@ -953,6 +955,8 @@ def unpick(g: Array, shape: tuple[int, ...], index: Any, *arrays: Array) -> Arra
         axis = _rows_at(index, arrays)
         if axis is not None:
             made = kernels.unpicked(axis, shape, g, *arrays)
+            if made is None and axis == 0 and len(arrays) == 1 and arrays[0].shape == shape:
+                made = kernels.unmasked(g, arrays[0])
             if made is not None:
                 return made
         if len(arrays) == 1:
@@ -1132,6 +1136,9 @@ _JOINS: Final[dict[str, tuple[Any, Any]]] = {
 @primitive
 def sort(x: Array, axis: int, descending: bool, stable: bool) -> Array:
     """Indices that sort `x`; NaN counts as the largest."""
+    made = kernels.ranked(axis, descending, -1, False, x)
+    if made is not None:
+        return made
     if descending:
         n = x.shape[axis]
         turned = np.flip(x, axis)
@@ -1143,6 +1150,10 @@ def sort(x: Array, axis: int, descending: bool, stable: bool) -> Array:
 @primitive
 def nonzero(x: Array) -> tuple[Array, ...]:
     """Where `x` is not zero, one array an axis. Its length depends on the values."""
+    if type(x) is np.ndarray:
+        made = kernels.nonzero_places(x if x.dtype.kind == "b" else x != 0)
+        if made is not None:
+            return made
     found = x.nonzero()
     if type(x) is np.ndarray and x.ndim > 1:  # NumPy's lie in memory element by element
         return tuple(np.asarray(found))
