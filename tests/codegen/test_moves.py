@@ -195,6 +195,19 @@ def test_casts(source: Any, target: Any) -> None:
     )
 
 
+def test_halves() -> None:
+    halves = np.arange(1 << 16, dtype=np.uint16).view(np.float16)
+    wide = kernels.recast(np.dtype(np.float32).num, halves)
+    with np.errstate(all="ignore"):
+        assert equal(wide, halves.astype(np.float32))
+        # every half, what lies between two of them, and next to that
+        exact = wide.view(np.uint32)[:, None] + np.array([0, 1, 4095, 4096, 4097, 8191], np.uint32)
+        sweep = np.arange(0, 1 << 32, 4099, dtype=np.uint64).astype(np.uint32)
+        for bits in (exact, sweep):
+            x = np.ascontiguousarray(bits).view(np.float32)
+            assert equal(kernels.recast(np.dtype(np.float16).num, x), x.astype(np.float16))
+
+
 def test_words_go_on_over_numpy() -> None:
     """What no kernel is made for is done as before."""
     x = np.arange(6, dtype=">f8").reshape(2, 3)

@@ -72,6 +72,7 @@ counted: Final[Any] = getattr(_module, "counted", _is_absent)
 # Order and masks: `codegen.sorting`.
 ranked: Final[Any] = getattr(_module, "ranked", _is_absent)
 extreme: Final[Any] = getattr(_module, "extreme", _is_absent)
+cumulated: Final[Any] = getattr(_module, "cumulated", _is_absent)
 nonzero_places: Final[Any] = getattr(_module, "nonzero_places", _is_absent)
 masked: Final[Any] = getattr(_module, "masked", _is_absent)
 unmasked: Final[Any] = getattr(_module, "unmasked", _is_absent)

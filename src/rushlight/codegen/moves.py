@@ -51,12 +51,14 @@ typedef uint8_t BYTES_OF_ANY u8;
 /* One line, and a matrix that lies the other way round on the other side: a square of it at a time,
    of which both sides stay in the nearest cache. */
 #define LINES(T)                                                                                  \\
-    static void line_##T(char *to, npy_intp a, const char *from, npy_intp b, npy_intp n) {        \\
+    static void line_##T(char *restrict to, npy_intp a, const char *restrict from, npy_intp b, npy_intp n) { \\
         if (a == sizeof(T) && b == 0) {                                                           \\
             const T all = *(const T *)from;                                                       \\
             for (npy_intp i = 0; i < n; i++) ((T *)to)[i] = all;                                  \\
         } else if (a == sizeof(T) && b == -(npy_intp)sizeof(T)) {                                 \\
-            for (npy_intp i = 0; i < n; i++) ((T *)to)[i] = ((const T *)from)[-i];                \\
+            T *restrict y = (T *)to;                                                              \\
+            const T *restrict x = (const T *)from - (n - 1);                                      \\
+            for (npy_intp i = 0; i < n; i++) y[i] = x[n - 1 - i];                                 \\
         } else                                                                                    \\
             for (npy_intp i = 0; i < n; i++, to += a, from += b) *(T *)to = *(const T *)from;     \\
     }                                                                                             \\
@@ -72,7 +74,38 @@ typedef uint8_t BYTES_OF_ANY u8;
                 }                                                                                 \\
             }                                                                                     \\
     }
-LINES(u8) LINES(u16) LINES(u32) LINES(u64) LINES(u128)
+LINES(u8) LINES(u16) LINES(u64) LINES(u128)
+#define turn_u32 turn_by_one_u32
+LINES(u32)
+#undef turn_u32
+
+/* Of 4 bytes, four by four: eight exchanges of halves turn such a square in registers. */
+#if defined(__GNUC__) && !defined(__clang__)
+static void turn_u32(char *to, npy_intp a, const char *from, npy_intp b, npy_intp rows, npy_intp n) {
+    typedef uint32_t four __attribute__((vector_size(16), aligned(4), may_alias));
+    const npy_intp down = rows / 4 * 4, right = n / 4 * 4, side = 32;
+    const four low = {0, 4, 1, 5}, high = {2, 6, 3, 7}, first = {0, 1, 4, 5}, last = {2, 3, 6, 7};
+    for (npy_intp i0 = 0; i0 < down; i0 += side)
+        for (npy_intp j0 = 0; j0 < right; j0 += side)
+            for (npy_intp i = i0; i < i0 + side && i < down; i += 4)
+                for (npy_intp j = j0; j < j0 + side && j < right; j += 4) {
+                    const char *x = from + i * 4 + j * b;
+                    char *y = to + i * a + j * 4;
+                    const four p = *(const four *)x, q = *(const four *)(x + b);
+                    const four r = *(const four *)(x + 2 * b), s = *(const four *)(x + 3 * b);
+                    const four pq = __builtin_shuffle(p, q, low), rs = __builtin_shuffle(r, s, low);
+                    const four pq2 = __builtin_shuffle(p, q, high), rs2 = __builtin_shuffle(r, s, high);
+                    *(four *)y = __builtin_shuffle(pq, rs, first);
+                    *(four *)(y + a) = __builtin_shuffle(pq, rs, last);
+                    *(four *)(y + 2 * a) = __builtin_shuffle(pq2, rs2, first);
+                    *(four *)(y + 3 * a) = __builtin_shuffle(pq2, rs2, last);
+                }
+    turn_by_one_u32(to + right * 4, a, from + right * b, b, rows, n - right);
+    turn_by_one_u32(to + down * a, a, from + down * 4, b, rows - down, right);
+}
+#else
+#define turn_u32 turn_by_one_u32
+#endif
 typedef void (*line_move)(char *, npy_intp, const char *, npy_intp, npy_intp);
 typedef void (*turn_move)(char *, npy_intp, const char *, npy_intp, npy_intp, npy_intp);
 
@@ -473,6 +506,34 @@ _CAST = """
 }
 """
 
+# 16 bits: round to nearest, ties to even; a NaN stays one, with what fits of its bits.
+_HALVES = """
+static inline uint16_t half_of(float x) {
+    union { float f; uint32_t i; } u, small;
+    u.f = x;
+    const uint32_t sign = u.i & 0x80000000u, bits = u.i ^ sign;
+    small.i = bits;
+    small.f += 0.5f; /* below the normal numbers: the sum rounds to their spacing */
+    const uint32_t below = small.i - 0x3f000000u;
+    const uint32_t normal = (bits + 0xc8000fffu + (bits >> 13 & 1)) >> 13;
+    const uint32_t rest = bits >> 13 & 0x3ff, nan = 0x7c00u | rest | (rest == 0);
+    const uint32_t large = bits > 0x7f800000u ? nan : 0x7c00u;
+    const uint32_t found = bits >= 0x47800000u ? large : bits < 0x38800000u ? below : normal;
+    return (uint16_t)(found | sign >> 16);
+}
+
+static inline float float_of(uint16_t h) {
+    union { float f; uint32_t i; } u, low;
+    const uint32_t shown = (uint32_t)(h & 0x7fff) << 13;
+    u.i = shown + 0x38000000u;
+    low.i = shown + 0x38800000u;
+    low.f -= 0x1p-14f; /* below the normal numbers */
+    const uint32_t wide = shown >= 0x0f800000u ? shown + 0x70000000u : u.i;
+    u.i = (shown < 0x00800000u ? low.i : wide) | (uint32_t)(h & 0x8000) << 16;
+    return u.f;
+}
+"""
+
 _CASTS = """
 typedef void (*cast_loop)(const void *, void *, npy_intp);
 static cast_loop cast_of(int from, int to) {
@@ -519,7 +580,14 @@ def _casts() -> str:
             text = text.replace("@A", a).replace("@B", b).replace("@S", source)
             loops.append(text.replace("@T", target).replace("@X", value))
             cases.append(f"    if (from == NPY_{a} && to == NPY_{b}) return cast_{a}_{b};")
-    return "".join(loops) + _CASTS.replace("@CASES", "\n".join(cases))
+    for a, b, source, target, value in (
+        ("FLOAT", "HALF", "float", "npy_half", "half_of(x[i])"),
+        ("HALF", "FLOAT", "npy_half", "float", "float_of(x[i])"),
+    ):
+        text = _CAST.replace("@CLONES", "CLONES").replace("@A", a).replace("@B", b)
+        loops.append(text.replace("@S", source).replace("@T", target).replace("@X", value))
+        cases.append(f"    if (from == NPY_{a} && to == NPY_{b}) return cast_{a}_{b};")
+    return _HALVES + "".join(loops) + _CASTS.replace("@CASES", "\n".join(cases))
 
 
 def c_moves() -> str:

@@ -1,4 +1,4 @@
-"""Order as C: sorting, the first k, the largest with its place.
+"""Along an axis as C: sorting, the first k, the largest with its place, running sums; and masks.
 
 Note [Keys]
     A number becomes a key, an unsigned integer that is larger where the number is: the bits of a
@@ -112,11 +112,49 @@ static void rank_@L(const char *x, npy_intp step, npy_intp n, npy_intp k, int do
     }
 }
 
+/* The largest (or smallest) number of a line that lies in one piece, or whether there is a NaN. */
+CLONES static int best_@L(const @T *x, npy_intp n, int most, @T *found) {
+    @T best = x[0];
+    int nan = 0;
+    if (most) {
+#pragma omp simd reduction(max:best) reduction(|:nan)
+        for (npy_intp i = 0; i < n; i++) { best = x[i] > best ? x[i] : best; nan |= x[i] != x[i]; }
+    } else {
+#pragma omp simd reduction(min:best) reduction(|:nan)
+        for (npy_intp i = 0; i < n; i++) { best = x[i] < best ? x[i] : best; nan |= x[i] != x[i]; }
+    }
+    *found = best;
+    return !nan;
+}
+
+/* One more row: values that it exceeds are replaced, and their places. */
+CLONES static void surpass_@L(const void *from, npy_intp n, int most, int64_t row, void *best,
+                              void *where)
+{
+    const @T *x = from;
+    @T *values = best;
+    int64_t *places = where;
+#pragma GCC ivdep
+    for (npy_intp i = 0; i < n; i++) {
+        const @T one = x[i], old = values[i];
+        const int more = (most ? !(one <= old) : !(one >= old)) & (old == old);
+        values[i] = more ? one : old;
+        places[i] = more ? row : places[i];
+    }
+}
+
 /* The largest (or smallest) and its place; the first NaN is both. */
 static void extreme_@L(const char *x, npy_intp step, npy_intp n, int most, char *value, char *place)
 {
     @T best = *(const @T *)x;
     npy_intp at = 0;
+    if (step == sizeof(@T) && n > 16 && best_@L((const @T *)x, n, most, &best)) {
+        while (((const @T *)x)[at] != best) at++;
+        *(@T *)value = ((const @T *)x)[at];
+        *(int64_t *)place = at;
+        return;
+    }
+    best = *(const @T *)x;
     for (npy_intp i = 1; i < n && best == best; i++) {
         const @T one = *(const @T *)(x + i * step);
         if (most ? !(one <= best) : !(one >= best)) {
@@ -222,6 +260,23 @@ static PyObject *extreme(PyObject *self, PyObject *const *args, Py_ssize_t count
     PyThreadState *saved = begin_many(PyArray_NBYTES(x));
     const npy_intp unit = PyArray_ITEMSIZE(x), n = PyArray_DIM(x, axis);
     char *value = PyArray_BYTES(values), *place = PyArray_BYTES(places);
+    if (axis < nd - 1 && PyArray_IS_C_CONTIGUOUS(x)) { /* row by row, many lines at a time */
+        npy_intp wide = 1;
+        for (int d = axis + 1; d < nd; d++) wide *= PyArray_DIM(x, d);
+        const char *from = PyArray_BYTES(x), *const end = from + PyArray_NBYTES(x);
+        for (; from < end; value += wide * unit, place += wide * 8) {
+            memcpy(value, from, wide * unit);
+            memset(place, 0, wide * 8);
+            from += wide * unit;
+            for (npy_intp i = 1; i < n; i++, from += wide * unit) {
+                if (type == NPY_FLOAT) surpass_f(from, wide, most, i, value, place);
+                else if (type == NPY_DOUBLE) surpass_d(from, wide, most, i, value, place);
+                else surpass_i(from, wide, most, i, value, place);
+            }
+        }
+        end_many(saved);
+        return Py_BuildValue("NN", values, places);
+    }
     Lines lines;
     lines_of(&lines, axis, x, NULL, NULL);
     do {
@@ -232,6 +287,63 @@ static PyObject *extreme(PyObject *self, PyObject *const *args, Py_ssize_t count
     } while (next_line(&lines));
     end_many(saved);
     return Py_BuildValue("NN", values, places);
+}
+
+/* Running sums of float are kept in double: four lines at a time, since each waits for the last.
+   They begin with -0, which adds nothing even to a zero's sign. */
+static void running_lines(const float *x, float *y, npy_intp lines, npy_intp n, int back) {
+    const npy_intp first = back ? n - 1 : 0, step = back ? -1 : 1;
+    npy_intp r = 0;
+    for (; r + 4 <= lines; r += 4, x += 4 * n, y += 4 * n) {
+        double a = -0.0, b = -0.0, c = -0.0, d = -0.0;
+        for (npy_intp k = 0, i = first; k < n; k++, i += step) {
+            y[i] = (float)(a += x[i]);
+            y[i + n] = (float)(b += x[i + n]);
+            y[i + 2 * n] = (float)(c += x[i + 2 * n]);
+            y[i + 3 * n] = (float)(d += x[i + 3 * n]);
+        }
+    }
+    for (; r < lines; r++, x += n, y += n) {
+        double a = -0.0;
+        for (npy_intp k = 0, i = first; k < n; k++, i += step) y[i] = (float)(a += x[i]);
+    }
+}
+
+static void running_rows(const float *x, float *y, npy_intp n, npy_intp wide, int back,
+                         double *sums)
+{
+    for (npy_intp j = 0; j < wide; j++) sums[j] = -0.0;
+    for (npy_intp k = 0; k < n; k++) {
+        const npy_intp i = (back ? n - 1 - k : k) * wide;
+        for (npy_intp j = 0; j < wide; j++) y[i + j] = (float)(sums[j] += x[i + j]);
+    }
+}
+
+/* cumulated(axis, back, x): running sums along an axis, from its end if `back` */
+static PyObject *cumulated(PyObject *self, PyObject *const *args, Py_ssize_t count) {
+    PyArrayObject *x = count == 3 ? movable(args[2]) : NULL;
+    const int axis = x && PyArray_NDIM(x) ? axis_of(args[0], PyArray_NDIM(x)) : -1;
+    if (axis < 0 || PyArray_TYPE(x) != NPY_FLOAT || !PyArray_ISCARRAY_RO(x)) Py_RETURN_NONE;
+    const int back = PyObject_IsTrue(args[1]);
+    const npy_intp n = PyArray_DIM(x, axis), size = PyArray_SIZE(x);
+    npy_intp wide = 1;
+    for (int d = axis + 1; d < PyArray_NDIM(x); d++) wide *= PyArray_DIM(x, d);
+    PyArrayObject *y = new_rows(x, PyArray_NDIM(x), PyArray_DIMS(x));
+    double *sums = malloc((wide + 1) * sizeof(double));
+    if (y == NULL || sums == NULL || size == 0) {
+        free(sums);
+        return y ? (PyObject *)y : PyErr_NoMemory();
+    }
+    PyThreadState *saved = begin_many(PyArray_NBYTES(x));
+    const float *from = PyArray_DATA(x);
+    float *to = PyArray_DATA(y);
+    if (wide == 1) running_lines(from, to, size / n, n, back);
+    else
+        for (npy_intp at = 0; at < size; at += n * wide)
+            running_rows(from + at, to + at, n, wide, back, sums);
+    end_many(saved);
+    free(sums);
+    return (PyObject *)y;
 }
 
 /* nonzero_places(x): where an array of truths is true, an array an axis */
@@ -328,7 +440,7 @@ _TYPES = (
 )
 METHODS = '    {"nonzero_places", (PyCFunction)nonzero_places, METH_O, NULL},\n' + "".join(
     f'    {{"{n}", (PyCFunction)(void (*)(void)){n}, METH_FASTCALL, NULL}},\n'
-    for n in ("ranked", "extreme", "masked", "unmasked")
+    for n in ("ranked", "extreme", "cumulated", "masked", "unmasked")
 )
 
 

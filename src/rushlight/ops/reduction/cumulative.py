@@ -12,6 +12,7 @@ import math
 from typing import Any
 
 from rushlight import dtypes, return_types
+from rushlight.arrays import kernels
 from rushlight.arrays import vocabulary as v
 from rushlight.core.families import conj, is_complex
 from rushlight.core.graph import Node, Op
@@ -88,6 +89,10 @@ class CumSum(Scan):
     """The running sum along `dim`."""
 
     name = "cumsum"
+
+    def mover(self, rule: str) -> Any:
+        plain = self.dtype is None
+        return kernels.bound(kernels.cumulated, self.dim, rule == "vjp") if plain else None
 
     def forward(self, x: Any) -> Any:
         z = self.line(x)
