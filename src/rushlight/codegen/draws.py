@@ -437,6 +437,23 @@ static PyObject *twister_new_normals(Twister *t, PyObject *const *args, Py_ssize
     return fill_new(t, args, count, twister_normals);
 }
 
+/* new_integers(sizes, low, span), likewise, of int64 */
+static PyObject *twister_new_integers(Twister *t, PyObject *const *args, Py_ssize_t count) {
+    npy_intp dims[16], all = 1;
+    if (few_arguments(count, 3)) return NULL;
+    const long long low = PyLong_AsLongLong(args[1]);
+    const unsigned long long span = PyLong_AsUnsignedLongLong(args[2]);
+    if (PyErr_Occurred()) { PyErr_Clear(); Py_RETURN_NONE; }
+    const int nd = t->busy || span == 0 ? -1 : read_sizes(args[0], dims);
+    for (int d = 0; d < nd; d++) all *= dims[d];
+    const long long far = 1ll << 62; /* beyond, bounds are looked at with more care */
+    if (nd < 0 || all > MANY_DRAWN || span > (1ull << 62)) Py_RETURN_NONE;
+    if (low > far || low < -far) Py_RETURN_NONE;
+    PyArrayObject *made = (PyArrayObject *)PyArray_EMPTY(nd, dims, NPY_INT64, 0);
+    if (made) fill_integers(t, PyArray_DATA(made), all, low, span);
+    return (PyObject *)made;
+}
+
 static PyObject *twister_keeps(Twister *t, PyObject *const *args, Py_ssize_t count) {
     double p[2];
     if (few_arguments(count, 3) || !read_numbers(args + 1, p, 2)) return NULL;
@@ -585,6 +602,7 @@ static PyMethodDef twister_methods[] = {
     QUICK(normals, "normals(a, mean, std), likewise."),
     QUICK(new_uniform, "new_uniform(sizes, type, low, high): a new array, or None."),
     QUICK(new_normals, "new_normals(sizes, type, mean, std), likewise."),
+    QUICK(new_integers, "new_integers(sizes, low, span), likewise, of int64."),
     QUICK(keeps, "keeps(a, p, one): `one` with probability p, else 0."),
     QUICK(exponentials, "exponentials(a, rate), likewise."),
     QUICK(integers, "integers(a, low, span): from low to low + span - 1, of int64."),

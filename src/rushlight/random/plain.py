@@ -110,4 +110,4 @@ class PlainTwister:
     def new_uniform(self, *given: Any) -> None:
         """What it made: nothing."""
 
-    new_normals = shuffled = new_uniform
+    new_normals = new_integers = shuffled = new_uniform

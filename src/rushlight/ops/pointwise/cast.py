@@ -165,7 +165,7 @@ def _method(name: str, dtype: dtypes.dtype) -> None:
     cast_to.__doc__ = (
         f"{name}(memory_format=torch.preserve_format) -> Tensor: the same as `to({dtype})`."
     )
-    function(name=name, free=False)(cast_to)
+    function(name=name, free=False, settles=True)(cast_to)
 
 
 for _name, _dtype in (

@@ -345,20 +345,10 @@ def _bound(name: str, argument: str, x: Any, position: int) -> int:
     return found
 
 
-@function(method=False)
-def randint(
+def _randint(
     *args: Any, generator: Any = None, out: Any = None, dtype: Any = None, layout: Any = None,
     device: Any = None, requires_grad: bool = False, pin_memory: bool = False, **named: Any,
 ) -> Any:  # fmt: skip
-    """Integers drawn evenly from [low, high).
-
-    Args:
-        args: `high` and `size`; or `low`, `high` and `size`.
-
-    >>> generator = torch.manual_seed(0)
-    >>> torch.randint(10, (3,))
-    tensor([4, 9, 3])
-    """
     gen = generator_of("randint", generator)
     given = dict(named)
     short = len(args) + len(named) == 2
@@ -382,6 +372,42 @@ def randint(
         "randint", shape, lambda a: random.random_(a, low, high, gen), out, dtype, layout, device,
         pin_memory, requires_grad, dtypes.int64,
     )  # fmt: skip
+
+
+_any_randint: Final = guarded(variant(_randint, "randint", ""), "randint")
+_new_integers: Final[Any] = random.generator.Twister.new_integers
+
+
+@function(method=False, bare=True)
+def randint(
+    *args: Any, generator: Any = None, out: Any = None, dtype: Any = None, layout: Any = None,
+    device: Any = None, requires_grad: bool = False, pin_memory: bool = False, **named: Any,
+) -> Any:  # fmt: skip
+    """Integers drawn evenly from [low, high).
+
+    Args:
+        args: `high` and `size`; or `low`, `high` and `size`.
+
+    >>> generator = torch.manual_seed(0)
+    >>> torch.randint(10, (3,))
+    tensor([4, 9, 3])
+    """
+    gen = random.default_generator if generator is None else generator
+    if (
+        type(gen) is random.Generator and (dtype is None or dtype is dtypes.int64) and not named
+        and out is layout is device is None and requires_grad is pin_memory is False
+        and stack.batches == 0 and current() is CPU and 2 <= len(args) <= 3
+    ):  # fmt: skip
+        low, high = (0, args[0]) if len(args) == 2 else args[:2]
+        if type(low) is int and type(high) is int and type(args[-1]) is tuple and low < high:
+            array = _new_integers(gen.bits, args[-1:], low, high - low)
+            if array is not None:
+                return finish(wrap(array))
+    options = said(
+        named, generator=generator, out=out, dtype=dtype, layout=layout, device=device,
+        requires_grad=requires_grad, pin_memory=pin_memory,
+    )  # fmt: skip
+    return _any_randint(*args, **options)
 
 
 @function(method=False)

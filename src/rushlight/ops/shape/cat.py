@@ -229,7 +229,7 @@ def _export_stack(
         return functions["cat"](xs, 0 if xs[0]._array.ndim == 1 else dim, out=out)
 
     doc = describe(text, f"torch.{name}([{example}])", shown)
-    function(method=False, aliases=aliases)(variant(joined, name, doc))
+    function(method=False, aliases=aliases, settles=True)(variant(joined, name, doc))
 
 
 def _as_column(x: Any) -> Any:

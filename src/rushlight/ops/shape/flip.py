@@ -57,7 +57,7 @@ def flip(input: Any, dims: Any) -> Any:
     return _flip(input, tuple_of_ints("flip", "dims", dims, 2))
 
 
-@function(name="flip", free=False)
+@function(name="flip", free=False, settles=True)
 def _flip_method(input: Any, *order: Any, dims: Any = None) -> Any:
     """A copy with the order along `dims` reversed.
 
@@ -67,7 +67,7 @@ def _flip_method(input: Any, *order: Any, dims: Any = None) -> Any:
     return flip(input, ints("flip", "dims", order if dims is None else (dims,)))
 
 
-@function()
+@function(settles=True)
 def fliplr(input: Any) -> Any:
     """A copy with the columns in reverse order.
 
@@ -79,7 +79,7 @@ def fliplr(input: Any) -> Any:
     return _flip(input, (1,))
 
 
-@function()
+@function(settles=True)
 def flipud(input: Any) -> Any:
     """A copy with the rows in reverse order.
 
@@ -183,7 +183,7 @@ class Rot90(Linear):
     )
 
 
-@function()
+@function(settles=True)
 def rot90(input: Any, k: int = 1, dims: Any = (0, 1)) -> Any:
     """A copy turned by `k` quarter turns in the plane of two dimensions.
 

@@ -231,7 +231,7 @@ _MODES: Final[dict[str, tuple[Any, ...]]] = {
 }  # fmt: skip
 
 
-@function(method=False)
+@function(method=False, settles=True)
 def constant_pad_nd(input: Any, pad: Any, value: Number = 0) -> Any:
     """A border of `value`: `pad` says how many before and after, from the last dimension on.
 

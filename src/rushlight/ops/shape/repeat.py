@@ -78,7 +78,7 @@ def _repeat(input: Any, times: tuple[int, ...]) -> Any:
     return run(Repeat(times), (input,))
 
 
-@function(method=False)
+@function(method=False, settles=True)
 def tile(input: Any, dims: Any) -> Any:
     """Copies of the whole; dims that are not given count as 1.
 
@@ -93,7 +93,7 @@ def tile(input: Any, dims: Any) -> Any:
     return _repeat(input, (1,) * (input._array.ndim - len(times)) + times)
 
 
-@function(name="tile", free=False)
+@function(name="tile", free=False, settles=True)
 def _tile_method(input: Any, *sizes: Any, dims: Any = None) -> Any:
     """Copies of the whole; dims that are not given count as 1.
 

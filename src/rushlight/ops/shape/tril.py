@@ -113,7 +113,7 @@ class DiagEmbed(OnDiagonal, Written):
     samples = drawn(real=[(0, -2, -1, (2, 3)), (-1, -1, -2, (3,))], complex=[(1, -3, -1, (2, 2))])
 
 
-@function(out=True)
+@function(out=True, settles=True)
 def diag_embed(input: Any, offset: int = 0, dim1: int = -2, dim2: int = -1) -> Any:
     """The last dimension as a diagonal of two new dimensions.
 
@@ -141,7 +141,7 @@ class DiagonalCopy(OnDiagonal, RegionCopy):
     samples = drawn(real=[(0, -2, -1, (2, 3))], complex=[(1, -2, -1, (3, 3))])
 
 
-@function(out=True)
+@function(out=True, settles=True)
 def diag(input: Any, diagonal: int = 0) -> Any:
     """A vector as the diagonal of a matrix, or the diagonal of a matrix as a vector.
 
