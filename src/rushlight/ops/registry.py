@@ -229,6 +229,21 @@ def _quickly(op: Op, call: Callable[..., Any]) -> Callable[..., Any]:
     return quick
 
 
+def guarded(fn: Callable[..., Any], title: str) -> Callable[..., Any]:
+    """A function as `function` exports it, but exported nowhere: what a bare function that looks
+    after common calls leaves all others to."""
+    return _wrap(fn, title, None, False)
+
+
+def said(named: dict[str, Any], **options: Any) -> dict[str, Any]:
+    """The keywords that a caller wrote, of options that are None or False by default: what errors
+    show of a call."""
+    for name, value in options.items():
+        if value is not (False if name in ("requires_grad", "pin_memory") else None):
+            named[name] = value
+    return named
+
+
 def settle(read: Callable[[Any], Any]) -> Callable[[Any], Any]:
     """What reads an attribute, as a function that `settles`."""
     memo = Memo()
