@@ -227,18 +227,20 @@ def instances(cls: Any) -> Iterator[Any]:
     yield from found.values()
 
 
-def is_early(cls: Any) -> bool:
-    """Whether an op is in the table from the start: what is imported later is in no kernel."""
+def is_everyday(cls: Any) -> bool:
+    """Whether an op is one of those that many programs use: the others are in no kernel."""
     return cls.__module__.split(".")[2] in ("arithmetic", "pointwise", "nn", "reduction")
 
 
 def reductions() -> Iterator[Kernel]:
     """Reductions over the last axis, or over all of an array."""
+    from rushlight.ops import fill_rest
     from rushlight.ops.registry import table
 
+    fill_rest()
     for name in sorted(table):
         cls = table[name]
-        if not is_early(cls) or "dims" not in cls.params or len(cls.inputs) != 1:
+        if not is_everyday(cls) or "dims" not in cls.params or len(cls.inputs) != 1:
             continue
         for op in instances(cls):
             dims = op.dims
@@ -253,10 +255,10 @@ def shipped() -> Iterator[Kernel]:
     from rushlight.core.families import Elementwise
     from rushlight.ops.registry import table
 
-    yield from reductions()
+    yield from reductions()  # by which the table is full
     for name in sorted(table):
         cls = table[name]
-        if not is_early(cls) or not issubclass(cls, Elementwise) or cls.variadic:
+        if not is_everyday(cls) or not issubclass(cls, Elementwise) or cls.variadic:
             continue
         for op in instances(cls):
             for rule in ("forward", "vjp"):
