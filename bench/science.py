@@ -3,6 +3,7 @@ their derivatives: work for `bench.cases`."""
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Callable
 from typing import Any
@@ -72,7 +73,7 @@ def recurrent(lib: Any) -> Work:
     def work() -> Any:
         states = [list(pair) for pair in start]
         total = 0.0
-        for now, after in zip(sequence[:-1], sequence[1:], strict=True):
+        for now, after in itertools.pairwise(sequence):
             x = now * outer[0]
             for parts, pair in zip(main, states, strict=True):
                 pair[0], pair[1] = cell(parts, pair[0], pair[1], x)

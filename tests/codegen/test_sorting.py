@@ -83,7 +83,6 @@ def test_extreme(dtype: Any) -> None:
     assert equal(kernels.extreme(1, True, False, x)[1], np.argmax(x, 1))
 
 
-
 def test_what_is_not_ranked() -> None:
     x = samples((3, 4), np.float32)
     assert kernels.ranked(2, False, -1, True, x) is kernels.ranked(0, False, 4, True, x) is None

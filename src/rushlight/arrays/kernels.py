@@ -106,6 +106,9 @@ _QUICK_IN_NUMPY: Final = frozenset(
 )
 
 
+_titles: Final = {name.partition(".")[0] for name in table}  # of classes that have a kernel
+
+
 def kernel_of(op: Any, rule: str) -> Any:
     """The kernel of an op's `forward` or `vjp`, with the op's parameters; None if there is none.
 
@@ -118,6 +121,8 @@ def kernel_of(op: Any, rule: str) -> Any:
     mover = getattr(op, "mover", None)
     if mover is not None:
         return mover(rule)
+    if type(op).__qualname__ not in _titles:
+        return None
     name = name_of(op, rule)
     inputs = number_of_inputs(op)
     if rule == "forward" or inputs == 1:

@@ -530,9 +530,9 @@ class NodeBase:
 node_base: Final = NodeBase()
 
 
-# What makes a tensor of compiled code quick is in the way of interpreted code.
+# What makes a node of compiled code quick is in the way of interpreted code. (For tensors `native`
+# has another `__new__` then.)
 if not COMPILED:
-    delattr(TensorBase, "__new__")
     delattr(Node, "__new__")
 
 

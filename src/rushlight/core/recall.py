@@ -3,16 +3,17 @@
 A public function checks its arguments, chooses an op, or several, and applies them. It does so in
 interpreted code, which costs more than computing on small tensors does. But the choice depends on
 little: the shapes, dtypes and strides of the tensors, whether they want gradients, and the other
-arguments themselves. So functions that say so (`function(..., settles=True)` in `ops.registry`) are asked once for each such
-signature. While they run, each op that is applied writes itself down (`observer.applied`); that
-list of steps is kept in the function's `Memo`, and the next call of the same signature goes through
-them at once.
+arguments themselves. So functions that say so (`function(..., settles=True)` in `ops.registry`) are
+asked once for each such signature. While they run, each op that is applied writes itself down
+(`observer.applied`); that list of steps is kept in the function's `Memo`, and the next call of the
+same signature goes through them at once.
 
 Note [What may be kept]
     A function may be asked once only if the ops it applies depend on nothing else: not on values of
-    tensors, not on a mode, not on random numbers. All that it computes it computes by ops. What warns (`ops.warned`) or writes in place on the way is not
-    kept. The default dtype is asked for by some: whoever sets it calls `forget_calls`. While a mode
-    is active other than `no_grad` nothing is recalled.
+    tensors, not on a mode, not on random numbers. All that it computes it computes by ops. What
+    warns (`ops.warned`) or writes in place on the way is not kept. The default dtype is asked for
+    by some: whoever sets it calls `forget_calls`. While a mode is active other than `no_grad`
+    nothing is recalled.
 """
 
 from __future__ import annotations

@@ -29,6 +29,7 @@ from rushlight.core.operators import table as operators
 from rushlight.core.recall import Memo, ask, recall
 from rushlight.core.record import apply
 from rushlight.core.views.views import apply_view
+from rushlight.ops import fill_more
 from rushlight.ops.apply import run, run_inplace, run_out
 from rushlight.ops.checks import check_tensor, from_end
 from rushlight.ops.mistakes import BLAMED, better_error
@@ -38,9 +39,23 @@ from rushlight.ops.numpy_names import with_our_names
 C = TypeVar("C", bound=type[Op])
 F = TypeVar("F", bound=Callable[..., Any])
 
-table: Final[dict[str, type[Op]]] = {}
-functions: Final[dict[str, Callable[..., Any]]] = {}
-methods: Final[dict[str, Callable[..., Any]]] = {}
+T = TypeVar("T")
+
+
+class Filling(dict[str, T]):
+    """A table that is filled further when a name is asked for that it does not have yet."""
+
+    def __missing__(self, name: str) -> T:
+        while name not in self and fill_more():
+            continue
+        if name not in self:
+            raise KeyError(name)
+        return self[name]
+
+
+table: Final[dict[str, type[Op]]] = Filling()
+functions: Final[dict[str, Callable[..., Any]]] = Filling()
+methods: Final[dict[str, Callable[..., Any]]] = Filling()
 namespaces: Final[dict[str, dict[str, Callable[..., Any]]]] = {
     "nn.functional": {}, "special": {}, "linalg": {}, "fft": {}, "masked": {}, "signal.windows": {},
     "sparse": {},
@@ -367,13 +382,15 @@ def implements(*names: str) -> Callable[[F], F]:
     return register_it
 
 
-def _answer(name: str, fn: Callable[..., Any], args: tuple[Any, ...]) -> Any:
-    answer = tensor_impls.get(name)
-    if answer is None:
-        from rushlight.ops import fill_rest
+def implementation_of(name: str) -> Callable[..., Any] | None:
+    """The function on tensors that stands for a word (or ufunc), or None."""
+    while name not in tensor_impls and fill_more():
+        continue
+    return tensor_impls.get(name)
 
-        fill_rest()
-        answer = tensor_impls.get(name)
+
+def _answer(name: str, fn: Callable[..., Any], args: tuple[Any, ...]) -> Any:
+    answer = implementation_of(name)
     if answer is None:
         raise NotImplementedError(f"no op answers to the word {name!r} on tensors")
     return answer(*beside_tensors(args))
