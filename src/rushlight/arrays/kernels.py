@@ -72,9 +72,7 @@ def look(source: Any, shown: Any) -> Any:
 
 
 # A single function that NumPy has in SIMD of its own is as quick there, or quicker.
-_QUICK_IN_NUMPY: Final = frozenset(
-    ("Exp.forward", "Expm1.forward", "Log.forward", "Log1p.forward", "Tanh.forward")
-)
+_QUICK_IN_NUMPY: Final = frozenset(("Exp.forward", "Expm1.forward", "Log.forward", "Tanh.forward"))
 
 
 def kernel_of(op: Any, rule: str) -> Any:
