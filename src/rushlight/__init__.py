@@ -12,6 +12,7 @@ import math as _math
 import sys as _sys
 import typing as _typing
 
+from rushlight import importing as importing  # isort: skip  # it imports the most of what follows
 from rushlight import __config__ as __config__
 from rushlight import dtypes as _dtypes
 from rushlight import native as _native
@@ -217,8 +218,8 @@ else:
             return None
         if name == "torch":  # PyTorch's module has itself as an attribute
             return _sys.modules[__name__]
-        if name not in _functions:
-            ops.fill_rest()
+        while name not in _functions and ops.fill_more():
+            continue
         fn = _functions.get(name)
         if fn is not None:
             _describe(fn)
@@ -227,4 +228,4 @@ else:
 
     __getattr__, __dir__ = _face("torch", globals(), _LATER, _NOT_STARRED, _given)
     for _name in _functions.keys() & globals().keys():  # `tensor`, the function, not the module
-        globals()[_name] = _given(_name)
+        del globals()[_name]

@@ -37,6 +37,8 @@ def test_what_is_not_finite_stays() -> None:
         np.testing.assert_array_equal(kernels.running(True, False, 0, -x), np.cumprod(-x))
     zeros = np.array([-0.0, -0.0], np.float32)
     assert not np.signbit(kernels.running(True, False, 0, zeros))[1]
+    assert np.signbit(kernels.running(False, False, 0, zeros)).all()
+    assert np.signbit(kernels.running(False, True, 0, np.stack([zeros, zeros], 1))).all()
 
 
 def test_others_are_refused() -> None:

@@ -51,15 +51,44 @@ table: Final[dict[str, Any]] = getattr(_module, "table", {})
 use_threads: Final[Any] = getattr(_module, "use_threads", _is_absent)
 # Running sums: Note [Running sums] in `codegen.scans`.
 running: Final[Any] = getattr(_module, "running", _is_absent)
-# whether they are products, and whether they come from the end
-_SCANS: Final = {
-    ("CumSum", "forward"): (False, False), ("CumSum", "vjp"): (False, True),
-    ("CumProd", "forward"): (True, False),
-}  # fmt: skip
 # Convolutions that move by 1: Note [Shifted products] in `codegen.products`.
 correlate: Final[Any] = getattr(_module, "correlate", _is_absent)
 correlate_weight: Final[Any] = getattr(_module, "correlate_weight", _is_absent)
+# Random numbers: `codegen.draws`.
+Twister: Final[Any] = getattr(_module, "Twister", None)
 _look: Final[Any] = getattr(_module, "look", _is_absent)
+# Copies: `codegen.moves`.
+copied: Final[Any] = getattr(_module, "copied", _is_absent)
+in_new_rows: Final[Any] = getattr(_module, "in_new_rows", _is_absent)
+joined: Final[Any] = getattr(_module, "joined", _is_absent)
+stacked: Final[Any] = getattr(_module, "stacked", _is_absent)
+padded: Final[Any] = getattr(_module, "padded", _is_absent)
+flipped: Final[Any] = getattr(_module, "flipped", _is_absent)
+rolled: Final[Any] = getattr(_module, "rolled", _is_absent)
+tiled: Final[Any] = getattr(_module, "tiled", _is_absent)
+triangle: Final[Any] = getattr(_module, "triangle", _is_absent)
+recast: Final[Any] = getattr(_module, "recast", _is_absent)
+same: Final[Any] = getattr(_module, "same", _is_absent)
+# Reading and writing by index: `codegen.members`.
+within: Final[Any] = getattr(_module, "within", _is_absent)
+picked: Final[Any] = getattr(_module, "picked", _is_absent)
+selected: Final[Any] = getattr(_module, "selected", _is_absent)
+looked_up: Final[Any] = getattr(_module, "looked_up", _is_absent)
+unpicked: Final[Any] = getattr(_module, "unpicked", _is_absent)
+put_rows: Final[Any] = getattr(_module, "put_rows", _is_absent)
+gathered: Final[Any] = getattr(_module, "gathered", _is_absent)
+put_along: Final[Any] = getattr(_module, "put_along", _is_absent)
+# New arrays: `codegen.makers`.
+filled: Final[Any] = getattr(_module, "filled", _is_absent)
+filled_as: Final[Any] = getattr(_module, "filled_as", _is_absent)
+counted: Final[Any] = getattr(_module, "counted", _is_absent)
+# Order and masks: `codegen.sorting`.
+ranked: Final[Any] = getattr(_module, "ranked", _is_absent)
+extreme: Final[Any] = getattr(_module, "extreme", _is_absent)
+nonzero_places: Final[Any] = getattr(_module, "nonzero_places", _is_absent)
+masked: Final[Any] = getattr(_module, "masked", _is_absent)
+unmasked: Final[Any] = getattr(_module, "unmasked", _is_absent)
+bound: Final[Any] = functools.partial  # a kernel with the parameters of an op
 
 
 def look(source: Any, shown: Any) -> Any:
@@ -75,17 +104,23 @@ def look(source: Any, shown: Any) -> Any:
 _QUICK_IN_NUMPY: Final = frozenset(("Exp.forward", "Expm1.forward", "Log.forward", "Tanh.forward"))
 
 
+_titles: Final = {name.partition(".")[0] for name in table}  # of classes that have a kernel
+
+
 def kernel_of(op: Any, rule: str) -> Any:
     """The kernel of an op's `forward` or `vjp`, with the op's parameters; None if there is none.
 
     The kernel of a `vjp` of several inputs takes first which of their gradients are wanted (bits),
-    and gives a tuple with None for the others.
+    and gives a tuple with None for the others. An op whose kernel is no expression (it moves
+    numbers, or runs along an axis) has a method `mover` that says which it is.
     """
     if not table:
         return None
-    scan = _SCANS.get((type(op).__qualname__, rule))
-    if scan is not None:
-        return functools.partial(running, *scan, op.dim) if op.dtype is None else None
+    mover = getattr(op, "mover", None)
+    if mover is not None:
+        return mover(rule)
+    if type(op).__qualname__ not in _titles:
+        return None
     name = name_of(op, rule)
     inputs = number_of_inputs(op)
     if rule == "forward" or inputs == 1:

@@ -348,8 +348,8 @@ def _kind(x: Any) -> str:
     return _TRUTH if kind == "b" else _NUMBER if kind == "f" else ""
 
 
-def is_early(cls: Any) -> bool:
-    """Whether an op is in the table from the start: what is imported later is in no kernel."""
+def is_everyday(cls: Any) -> bool:
+    """Whether an op is one of those that many programs use: the others are in no kernel."""
     return cls.__module__.split(".")[2] in ("arithmetic", "pointwise", "nn", "reduction")
 
 
@@ -373,10 +373,11 @@ def of_table() -> Iterator[Kernel]:
     from rushlight.ops.nn.loss import Loss
     from rushlight.ops.registry import table
 
+    fill_rest()
     seen: set[str] = set()
     for name in sorted(table):
         cls = table[name]
-        if not is_early(cls) or cls.variadic or cls.__qualname__ in _RARE:
+        if not is_everyday(cls) or cls.variadic or cls.__qualname__ in _RARE:
             continue
         along = "dims" in cls.params or cls.__qualname__ in _KEEP_SHAPE
         loss = issubclass(cls, Loss)

@@ -9,13 +9,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from rushlight.codegen import looks, multithreading, scans
+from rushlight.codegen import looks, makers, members, moves, multithreading, scans, sorting
+from rushlight.codegen.draws import c_draws
 from rushlight.codegen.expressions import ANY, NONE, ROW, Expr, Kernel, in_order
 from rushlight.codegen.language import COUNT, WIDE, c_of, c_of_columns
 from rushlight.codegen.mathematics import FUSED, c_functions
 from rushlight.codegen.memory import c_calls, c_family
 from rushlight.codegen.products import METHODS, c_products
 
+_PARTS = looks, multithreading, scans, moves, members, makers, sorting
 LIMIT = COUNT  # of inputs, of outputs, of parameters
 INPUTS = 4  # of an op whose gradients have kernels
 
@@ -304,7 +306,7 @@ PyMODINIT_FUNC PyInit__kernels(void) {
         if (kernel == NULL || PyDict_SetItemString(table, spec->name, (PyObject *)kernel) < 0) return NULL;
         Py_DECREF(kernel);
     }
-    if (PyModule_AddObject(module, "table", table) < 0) return NULL;
+    if (PyModule_AddObject(module, "table", table) < 0 || !add_draws(module)) return NULL;
     return module;
 }
 """
@@ -367,7 +369,8 @@ def c_module(kernels: Iterable[Kernel]) -> str:
     """The text of the whole module."""
     types = _TYPES.replace("@LIMIT", str(LIMIT))
     parts = [_HEAD, c_functions(), c_products(), looks.LOOKS, multithreading.THREADS, types]
-    parts += [c_calls(LIMIT, WIDE, INPUTS), scans.c_scans()]
+    parts += [c_calls(LIMIT, WIDE, INPUTS), scans.c_scans(), c_draws(), moves.c_moves()]
+    parts += [members.c_members(), makers.c_makers(), sorting.c_sorting()]
     specs = []
     bodies: dict[str, str] = {}  # one function for kernels that do the same
     for kernel in kernels:
@@ -380,7 +383,7 @@ def c_module(kernels: Iterable[Kernel]) -> str:
         specs.append(_spec(kernel, [bodies[body] for body in texts]))
     fill = {
         "specs": "\n".join(specs), "limit": LIMIT,
-        "methods": METHODS + looks.METHODS + multithreading.METHODS + scans.METHODS,
+        "methods": METHODS + "".join(part.METHODS for part in _PARTS),
         "family": c_family(LIMIT, WIDE, INPUTS),
     }  # fmt: skip
     return "\n".join([*parts, *_for_sorts(bodies), _TAIL % fill])

@@ -12,7 +12,8 @@ _SCAN = """
 typedef struct { const char *x; char *y; npy_intp n, inner; int product, reverse; } Scan_@L;
 
 static void scan_rows_@L(const @T *x, @T *y, npy_intp n, int rows, int product, int reverse) {
-    @W sum[4] = {product, product, product, product};
+    const @W start = product ? 1 : -0.0; /* which adds nothing even to a zero's sign */
+    @W sum[4] = {start, start, start, start};
     const npy_intp step = reverse ? -1 : 1;
     if (reverse) { x += n - 1; y += n - 1; }
     for (npy_intp i = 0; i < n; i++, x += step, y += step)
@@ -42,7 +43,7 @@ static void work_scan_@L(void *given, npy_intp from, npy_intp to) {
         for (npy_intp first = 0; first < inner; first += 256) {
             const npy_intp w = first + 256 < inner ? 256 : inner - first;
             @W sum[256];
-            for (npy_intp j = 0; j < w; j++) sum[j] = scan->product;
+            for (npy_intp j = 0; j < w; j++) sum[j] = scan->product ? 1 : -0.0;
             for (npy_intp i = 0; i < n; i++) {
                 const npy_intp at = outer * n + (scan->reverse ? n - 1 - i : i);
                 const @T *a = x + at * inner + first;

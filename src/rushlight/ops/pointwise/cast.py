@@ -7,6 +7,7 @@ import builtins
 from typing import Any, Final, NoReturn
 
 from rushlight import dtypes
+from rushlight.arrays import kernels
 from rushlight.arrays import vocabulary as v
 from rushlight.arrays.device import CPU, device
 from rushlight.arrays.host import cupy, device_of
@@ -36,6 +37,17 @@ class ToCopy(Op):
     place: Any = None
     order: Any = None
     source: Any = None  # where the gradient goes back to
+
+    def mover(self, rule: str) -> Any:
+        if self.place is not None or self.source is not None:
+            return None
+        if rule == "vjp":
+            return kernels.same
+        if self.order is not None:
+            return kernels.in_new_rows if self.order == () and self.dtype is None else None
+        return (
+            kernels.copied if self.dtype is None else kernels.bound(kernels.recast, self.dtype.num)
+        )
 
     def forward(self, x: Any) -> Any:
         y = x if self.place is None else v.moved(x, self.place)
@@ -153,7 +165,7 @@ def _method(name: str, dtype: dtypes.dtype) -> None:
     cast_to.__doc__ = (
         f"{name}(memory_format=torch.preserve_format) -> Tensor: the same as `to({dtype})`."
     )
-    function(name=name, free=False)(cast_to)
+    function(name=name, free=False, settles=True)(cast_to)
 
 
 for _name, _dtype in (

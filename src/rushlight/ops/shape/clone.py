@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
+from rushlight.arrays import kernels
 from rushlight.arrays import vocabulary as v
 from rushlight.core.families import Linear
 from rushlight.core.record import apply
@@ -24,6 +25,12 @@ class Clone(Linear):
     word = "copy"
     saved_names = ""
     format: str = "preserve"
+
+    def mover(self, rule: str) -> Any:
+        if rule == "vjp":
+            return kernels.same
+        formats = {"preserve": kernels.copied, "contiguous": kernels.in_new_rows}
+        return formats.get(self.format)
 
     def forward(self, x: Any) -> Any:
         if self.format == "preserve":
