@@ -119,7 +119,8 @@ def kernel_of(op: Any, rule: str) -> Any:
     mover = getattr(op, "mover", None)
     if mover is not None:
         return mover(rule)
-    if type(op).__qualname__ not in _titles:
+    title = type(op).__qualname__
+    if _SAME.get(title, title) not in _titles:
         return None
     name = name_of(op, rule)
     inputs = number_of_inputs(op)

@@ -38,6 +38,13 @@ _HEAD = """/* Written by rushlight.codegen: see there. */
 #pragma GCC diagnostic ignored "-Wunused-but-set-variable"
 #endif
 
+/* One function for each sort of processor; the loader takes the best that runs here. */
+#if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__) && defined(__linux__)
+#define CLONES __attribute__((target_clones("default", "arch=x86-64-v3", "arch=x86-64-v4")))
+#else
+#define CLONES
+#endif
+
 #if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__)
 #define X86(...) __VA_ARGS__
 #else
