@@ -101,9 +101,7 @@ def look(source: Any, shown: Any) -> Any:
 
 
 # A single function that NumPy has in SIMD of its own is as quick there, or quicker.
-_QUICK_IN_NUMPY: Final = frozenset(
-    ("Exp.forward", "Expm1.forward", "Log.forward", "Log1p.forward", "Tanh.forward")
-)
+_QUICK_IN_NUMPY: Final = frozenset(("Exp.forward", "Expm1.forward", "Log.forward", "Tanh.forward"))
 
 
 _titles: Final = {name.partition(".")[0] for name in table}  # of classes that have a kernel
@@ -121,7 +119,8 @@ def kernel_of(op: Any, rule: str) -> Any:
     mover = getattr(op, "mover", None)
     if mover is not None:
         return mover(rule)
-    if type(op).__qualname__ not in _titles:
+    title = type(op).__qualname__
+    if _SAME.get(title, title) not in _titles:
         return None
     name = name_of(op, rule)
     inputs = number_of_inputs(op)

@@ -5,6 +5,7 @@ that run on symbols and that C has words for.
 from __future__ import annotations
 
 import contextlib
+import functools
 import importlib
 import itertools
 import math
@@ -13,6 +14,7 @@ from types import CellType, CodeType, FunctionType
 from typing import Any
 
 from rushlight import dtypes
+from rushlight.arrays import vocabulary as v
 from rushlight.arrays.kernels import (
     axes_of,
     choice_of,
@@ -232,45 +234,72 @@ def _of_rule(outer: Any, code: CodeType, title: str, chosen: dict[str, Any]) -> 
 FUNCTIONS = ("arrays.recurrent.lstm_cell", "arrays.recurrent.lstm_cell_back")
 
 
-def layer_norms() -> Iterator[Kernel]:
-    """Layer normalisation over the last axis, and its gradients."""
+# Which gradients of x, weight and bias a backward pass asks for, where there is a weight or none.
+_WANTS = {
+    False: ((True, False, False),),
+    True: ((True, True, True), (False, True, True), (True, False, False), (True, True, False)),
+}
+
+
+def norms() -> Iterator[Kernel]:
+    """Normalisation of rows, and its gradients: with weights for each place of a row, as in layer
+    normalisation, or for each row, as in batch normalisation, where rows are channels."""
     from rushlight.ops.nn.normalization import LayerNorm, Normalise
 
-    eps: Any = recording.param(0)
-    op = LayerNorm(1, 2, eps)
+    class ByRow(Normalise):
+        axes = summed = (-1,)
 
-    def forward(m: int, n: int, *weights: int) -> Any:
-        x = recording.array(0, (m, n), _F32, m, n)
-        more = [recording.array(i, (n,), _F32, m, n) if i else None for i in weights]
+        def align_weight(self, w: Any) -> Any:
+            return v.reshape(w, (*w.shape, 1))
+
+    eps: Any = recording.param(0)
+    by_row = ByRow()
+    by_row.eps = eps
+    yield from _norms("layer_norm", LayerNorm(1, 2, eps), COLUMN)
+    yield from _norms("batch_norm", by_row, ROW)
+
+
+def _norms(title: str, op: Any, role: str) -> Iterator[Kernel]:
+    from rushlight.ops.nn.normalization import Normalise
+
+    def array(i: int, kind: str, m: int, n: int) -> Any:
+        shape = {EACH: (m, n), ROW: (m, 1), COLUMN: (n,)}[kind]
+        return recording.array(i, (m,) if i == 4 and kind == ROW else shape, _F32, m, n)
+
+    def forward(m: int, n: int, count: int) -> Any:
+        x = array(0, EACH, m, n)
+        size = (m,) if role == ROW else (n,)
+        more = [recording.array(i, size, _F32, m, n) if i <= count else None for i in (1, 2)]
         return Normalise.forward(op, x, *more)
 
-    def back(m: int, n: int) -> Any:
-        gy, x = (recording.array(i, (m, n), _F32, m, n) for i in (0, 3))
-        gmean, grstd, mean, rstd = (recording.array(i, (m, 1), _F32, m, n) for i in (1, 2, 5, 6))
-        w = recording.array(4, (n,), _F32, m, n)
-        node = _node(op, ((m, n), (n,), (n,)))
-        return Normalise.vjp(op, node, (gy, gmean, grstd), x, w, mean, rstd)
+    def back(m: int, n: int, kinds: tuple[str, ...], wants: tuple[bool, ...]) -> Any:
+        given = [None if k == NONE else array(i, k, m, n) for i, k in enumerate(kinds)]
+        size = (m,) if role == ROW else (n,)
+        node = _node(op, ((m, n), size, size), sum(1 << i for i in range(3) if wants[i]))
+        outs = Normalise.vjp(op, node, given[:3], *given[3:])
+        return tuple(out for out in outs if out is not None)
 
-    def each(i: int) -> Expr:
-        return Expr("input", (), i, EACH)
+    for count, name in enumerate(("", "_w", "_wb")):
+        kinds = (EACH, role, role)[: count + 1]
+        yield _traced(title + name, kinds, functools.partial(forward, count=count))
+    for weighs, choices in _WANTS.items():
+        kinds = (EACH, ROW, ROW, EACH, role if weighs else NONE, ROW, ROW)
+        for wants in choices:
+            run = functools.partial(back, kinds=kinds, wants=wants)
+            said = "".join(letter for letter, want in zip("xwb", wants, strict=True) if want)
+            yield _traced(f"{title}_back{'_w' if weighs else ''}.{said}", kinds, run)
 
-    def column(i: int) -> Expr:
-        return Expr("input", (), i, COLUMN)
 
-    def row(i: int) -> Expr:
-        return Expr("input", (), i, ROW)
-
-    for title, run, inputs in (
-        ("layer_norm", lambda m, n: forward(m, n, 0, 0), (each(0),)),
-        ("layer_norm_w", lambda m, n: forward(m, n, 1, 0), (each(0), column(1))),
-        ("layer_norm_wb", lambda m, n: forward(m, n, 1, 2), (each(0), column(1), column(2))),
-        ("layer_norm_back", back,
-         (each(0), row(1), row(2), each(3), column(4), row(5), row(6))),
-    ):  # fmt: skip
-        outputs, ranks = recording.trace(run)
-        keeps = tuple(n == 2 for n in ranks)
-        params = sum(e.word == "param" for e in in_order(outputs))
-        yield Kernel(title, inputs, params, outputs, keeps, "layer normalisation, row by row")
+def _traced(name: str, kinds: tuple[str, ...], run: Any) -> Kernel:
+    outputs, ranks = recording.trace(run)
+    found = {e.value: e for e in in_order(outputs) if e.word == "input"}
+    inputs = tuple(
+        found.get(i, Expr("input", (), i, NONE if kind == NONE else ANY))
+        for i, kind in enumerate(kinds)
+    )
+    params = sum(e.word == "param" for e in in_order(outputs))
+    keeps = tuple(n == 2 for n in ranks)
+    return Kernel(name, inputs, params, outputs, keeps, "normalisation, row by row")
 
 
 def of_function(path: str) -> Kernel:
@@ -379,4 +408,4 @@ def shipped() -> Iterator[Kernel]:
     yield from of_table()
     yield from optimisers()
     yield from map(of_function, FUNCTIONS)
-    yield from layer_norms()
+    yield from norms()

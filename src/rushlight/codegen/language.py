@@ -9,11 +9,12 @@ Note [Stages]
 Note [Columns]
     Where the axis that is reduced is not the last one, rows are columns. The loops then go over the
     elements of up to `WIDE` columns side by side, and what there is of a row, there is of each of
-    them, in an array. Elements of one column are added in the same sets as those of a row.
+    them, in an array. Elements of one column are added in sets of `_FEW`.
 
 Note [Sums in kernels]
     Elements are added in sets of `_SET` by SIMD lanes, each a handful of additions, and the sets
-    in double: the error is below that of adding in pairs. What is made of a row's sums is computed
+    in double, where that is the type itself with what each addition loses: the error is below that
+    of adding in pairs. What is made of a row's sums is computed
     in double too, and rounded where it meets the elements: the mean of equal numbers is theirs.
 """
 
@@ -57,7 +58,7 @@ DEAR = frozenset(
 _TRUTHS = frozenset(
     ("logical_and", "logical_or", "logical_not", "bitwise_and", "bitwise_or", "invert")
 )  # of truths; others of numbers
-_SET = 256
+_SET, _FEW = 256, 16  # along a row, where many lanes add; and along a column, where one does
 WIDE = 256  # columns side by side
 COUNT = 12  # where the count of elements stands among the parameters
 _TYPES = {"f": "float", "d": "double"}
@@ -358,7 +359,8 @@ class _Writer:
         for e in limits:
             self.put(f"{self.type} m{number[e]} = {_LIMITS[e.word]}; int nan{number[e]} = 0;")
         for e in sums:
-            self.put(f"double s{number[e]} = {_ADDED[e.word][0]};")
+            lost = f", lost{number[e]} = 0" if self.letter == "d" else ""
+            self.put(f"double s{number[e]} = {_ADDED[e.word][0]}{lost};")
         if sums:
             self.open(f"for (npy_intp from = 0; from < n; from += {_SET})")
             self.put(f"const npy_intp to = from + {_SET} < n ? from + {_SET} : n;")
@@ -388,7 +390,7 @@ class _Writer:
                 self.output(k, e)
         self.close()
         for e in sums:
-            self.put(f"s{number[e]} {_ADDED[e.word][1]}= q{number[e]};")
+            self.join(e, "")
         if sums:
             self.close()
         self.names = outer
@@ -397,10 +399,28 @@ class _Writer:
             self.put(f"const double r{number[e]} = {self.reduced(e, '')};")
             self.names[e] = f"r{number[e]}"
 
+    def join(self, e: Expr, at: str) -> None:
+        """Add a set to the sum of sets; in double with what that loses."""
+        m, sign = self.number[e], _ADDED[e.word][1]
+        if self.letter == "f" or sign == "*":
+            self.put(f"s{m}{at} {sign}= q{m}{at};")
+            return
+        s, q, lost = f"s{m}{at}", f"q{m}{at}", f"lost{m}{at}"
+        self.put(f"const double g{m} = {s} + {q};")
+        self.put(
+            f"{lost} += r_fabs_d({s}) >= r_fabs_d({q}) ? ({s} - g{m}) + {q} : ({q} - g{m}) + {s};"
+        )
+        self.put(f"{s} = g{m};")
+
     def reduced(self, e: Expr, at: str) -> str:
         """What a reduction came to."""
         m = self.number[e]
-        return f"nan{m}{at} ? NAN : m{m}{at}" if e.word in _LIMITS else f"s{m}{at}"
+        if e.word in _LIMITS:
+            return f"nan{m}{at} ? NAN : m{m}{at}"
+        if self.letter == "f" or e.word == "product":
+            return f"s{m}{at}"
+        lost = f"lost{m}{at}"
+        return f"s{m}{at} + ({lost} - {lost} == 0 ? {lost} : 0)"  # an infinity loses nothing
 
     def sum_type(self, e: Expr) -> str:
         """The type in which a set of elements is added."""
@@ -466,6 +486,8 @@ class _Writer:
             self.put(f"{T} m{number[e]}[{WIDE}]; int nan{number[e]}[{WIDE}];")
         for e in sums:
             self.put(f"double s{number[e]}[{WIDE}]; {self.sum_type(e)} q{number[e]}[{WIDE}];")
+            if self.letter == "d":
+                self.put(f"double lost{number[e]}[{WIDE}];")
         for e in reduced:
             self.put(f"double r{number[e]}[{WIDE}]; {T} t{number[e]}[{WIDE}];")
         if reduced:
@@ -474,6 +496,8 @@ class _Writer:
                 self.put(f"m{number[e]}[j] = {_LIMITS[e.word]}; nan{number[e]}[j] = 0;")
             for e in sums:
                 self.put(f"s{number[e]}[j] = q{number[e]}[j] = {_ADDED[e.word][0]};")
+                if self.letter == "d":
+                    self.put(f"lost{number[e]}[j] = 0;")
             self.close()
         self.open("for (npy_intp i = 0; i < n; i++)")
         for e in self.order:
@@ -495,11 +519,11 @@ class _Writer:
                 self.put(f"y{k}[j] = {self.operand(e, e.truth, False)};")
         self.close()
         if sums:
-            self.open(f"if (i % {_SET} == {_SET - 1} || i == n - 1)")
+            self.open(f"if (i % {_FEW} == {_FEW - 1} || i == n - 1)")
             self.across()
             for e in sums:
-                start, sign = _ADDED[e.word]
-                self.put(f"s{number[e]}[j] {sign}= q{number[e]}[j]; q{number[e]}[j] = {start};")
+                self.join(e, "[j]")
+                self.put(f"q{number[e]}[j] = {_ADDED[e.word][0]};")
             self.close()
             self.close()
         self.close()

@@ -399,7 +399,7 @@ typedef struct {
     npy_intp n, inner, sets, wide; /* sets of `wide` columns */
     char *in[@LIMIT], *out[@LIMIT];
     npy_intp unit;
-} Lines;
+} RowWork;
 
 /* How many bytes an operand of a kind has for one row. */
 static npy_intp row_bytes(char kind, npy_intp n, npy_intp unit) {
@@ -407,7 +407,7 @@ static npy_intp row_bytes(char kind, npy_intp n, npy_intp unit) {
 }
 
 static void work_rows(void *given, npy_intp from, npy_intp to) {
-    const Lines *lines = given;
+    const RowWork *lines = given;
     char *in[@LIMIT], *out[@LIMIT];
     for (int k = 0; lines->spec->inputs[k]; k++)
         in[k] = lines->in[k] + from * row_bytes(lines->spec->inputs[k], lines->n, lines->unit);
@@ -417,7 +417,7 @@ static void work_rows(void *given, npy_intp from, npy_intp to) {
 }
 
 static void work_columns(void *given, npy_intp from, npy_intp to) {
-    const Lines *lines = given;
+    const RowWork *lines = given;
     char *in[@LIMIT], *out[@LIMIT];
     for (npy_intp at = from; at < to; at++) {
         const npy_intp first = at % lines->sets * lines->wide, outer = at / lines->sets;
@@ -499,7 +499,7 @@ static PyObject *call_rows(const Kernel *kernel, PyObject *const *args, Py_ssize
     if (spec->above >= 0 && !((double)n > kernel->params[spec->above])) Py_RETURN_NONE;
     void *run = spec->functions[processor][which + (inner > 1 ? 2 : 0)];
     if (run == NULL) Py_RETURN_NONE;
-    Lines lines = {spec, run, NULL, n, inner, 0, 0, {NULL}, {NULL}, PyArray_ITEMSIZE(first)};
+    RowWork lines = {spec, run, NULL, n, inner, 0, 0, {NULL}, {NULL}, PyArray_ITEMSIZE(first)};
     for (Py_ssize_t k = 0; k < count; k++) {
         if (kinds[k] == '-' || kinds[k] == 'n') continue;
         PyArrayObject *a = (PyArrayObject *)args[k];

@@ -84,7 +84,7 @@ def array(number: int, shape: tuple[int, ...], dtype: Any, rows: int, columns: i
 
 def param(number: int, value: float = 1.5) -> Symbol:
     """The symbol of a number."""
-    return Symbol(Expr("param", (), number, ONE), value)
+    return Symbol(Expr("param", (), number, ONE), float(value))
 
 
 def _role(shape: tuple[int, ...], rows: int, columns: int) -> str:
