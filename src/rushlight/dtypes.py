@@ -215,6 +215,7 @@ def _unknown(raw: NumpyDtype) -> Exception:
 default: dtype = float32
 default_numpy: NumpyDtype = float32.numpy
 default_complex: dtype = complex64
+when_default_changes: list[Callable[[], None]] = []  # who chose something by them
 
 
 def get_default_dtype() -> dtype:
@@ -244,6 +245,8 @@ def set_default_dtype(d: dtype, /) -> None:
     if d in _FLOAT8:
         raise TypeError(f"couldn't find storage object {d.scalar_type}Storage")
     default, default_numpy, default_complex = d, d.numpy, d.to_complex()
+    for call in when_default_changes:
+        call()
 
 
 def of_scalar(value: complex) -> dtype:

@@ -49,7 +49,7 @@ def get_num_threads() -> int:
 
 
 def set_num_threads(int: int, /) -> None:
-    """set_num_threads(int): how many threads matrix products and decompositions use.
+    """set_num_threads(int): how many threads matrix products, decompositions and kernels use.
 
     >>> torch.set_num_threads(2)
     >>> torch.get_num_threads()

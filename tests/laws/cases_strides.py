@@ -69,7 +69,7 @@ _FIRST = {
     "the gradient of a mean is expanded, not copied, on its way through a view": """
         nn.functional.adaptive_avg_pool1d
     """,
-    _STEPS: "as_strided_copy nn.functional.multi_head_attention_forward nn.functional.pdist",
+    _STEPS: "as_strided_copy nn.functional.pdist",
 }
 KNOWN["fft.ihfftn:out"] = "PyTorch leaves `out` as it was"
 KNOWN["nn.functional.max_unpool2d.grad:forward"] = (

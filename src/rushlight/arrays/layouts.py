@@ -37,6 +37,8 @@ def lay_out(op: Any, y: Any, xs: tuple[Any, ...]) -> Any:
     if type(y) is _ndarray:
         if y.ndim < 2 and (lies == "operands" or y.ndim == 0):
             return y
+        if lies == "channels" and y.ndim < 4:
+            return in_rows(y)
     elif type(y) is tuple:
         return tuple([lay_out(op, part, xs) for part in y])
     elif not has_values(y) and device_of(y).type != "meta":

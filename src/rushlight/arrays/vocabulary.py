@@ -28,6 +28,7 @@ from typing import Any, Final, NamedTuple, TypeVar
 import ml_dtypes
 import numpy as np
 
+from rushlight.arrays import kernels
 from rushlight.arrays.host import move, settled
 from rushlight.arrays.layouts import in_rows, lay_out_picked, like_clone, shown_strides
 from rushlight.arrays.quick import sum_at, sum_at_several
@@ -297,6 +298,9 @@ def cast(x: Array, dtype: Any) -> Array:
     imaginary part, as a gradient of a real input must."""
     if x.dtype == dtype:
         return x
+    made = kernels.recast(np.dtype(dtype).num, x)
+    if made is not None:
+        return made
     kind = np.dtype(dtype).kind
     if x.dtype.kind == "c" and kind not in "cbW":
         x = x.real
@@ -323,6 +327,9 @@ def moved(x: Array, where: Any) -> Array:
 @primitive
 def copy(x: Array) -> Array:
     """A copy with its strides in the same order."""
+    made = kernels.copied(x)
+    if made is not None:
+        return made
     if 0 not in x.strides:
         return x.copy("K")
     if type(x) is not np.ndarray:
@@ -336,7 +343,8 @@ def copy(x: Array) -> Array:
 def laid_out(x: Array, order: tuple[int, ...] | None) -> Array:
     """A copy whose axes lie in memory in the given order, widest stride first (None: rows)."""
     if order is None:
-        return x.copy("C")
+        made = kernels.in_new_rows(x)
+        return x.copy("C") if made is None else made
     back = sorted(range(len(order)), key=lambda d: order[d])
     return x.transpose(order).copy("C").transpose(back)
 
@@ -344,7 +352,10 @@ def laid_out(x: Array, order: tuple[int, ...] | None) -> Array:
 @primitive
 def contiguous(x: Array) -> Array:
     """The same values in row order, copied only if they are not."""
-    return x if x.flags.c_contiguous else x.copy("C")
+    if x.flags.c_contiguous:
+        return x
+    made = kernels.in_new_rows(x)
+    return x.copy("C") if made is None else made
 
 
 @primitive
@@ -630,34 +641,45 @@ def _shared_cells(shape: Any, inside: Any, other: Any, strides: Any, start: int)
 
 @primitive
 def concat(xs: list[Array], axis: int) -> Array:
-    return np.concatenate(xs, axis)
+    made = kernels.joined(axis, *xs)
+    return in_rows(np.concatenate(xs, axis)) if made is None else made
 
 
 @primitive
 def pad(x: Array, widths: tuple[tuple[int, int], ...], value: Any) -> Array:
     """A copy with `value` around it."""
-    return np.pad(x, widths, mode="constant", constant_values=value)
+    flat = tuple([n for pair in reversed(widths) for n in pair])
+    made = kernels.padded(flat, value, x)
+    if made is not None:
+        return made
+    return in_rows(np.pad(x, widths, mode="constant", constant_values=value))
 
 
 @primitive
 def flip(x: Array, axes: tuple[int, ...]) -> Array:
     """A copy with the order along `axes` turned round (strides are never negative here)."""
-    return like_clone(np.flip(x, axes).copy("K"), x)
+    made = kernels.flipped(axes, x)
+    return like_clone(np.flip(x, axes).copy("K"), x) if made is None else made
 
 
 @primitive
 def roll(x: Array, shifts: tuple[int, ...], axes: tuple[int, ...]) -> Array:
-    return np.roll(x, shifts, axes)
+    made = kernels.rolled(shifts, axes, x)
+    return np.roll(x, shifts, axes) if made is None else made
 
 
 @primitive
 def tile(x: Array, repeats: tuple[int, ...]) -> Array:
-    return np.tile(x, repeats)
+    made = kernels.tiled(repeats, x)
+    return np.tile(x, repeats) if made is None else made
 
 
 @primitive
 def triangle(x: Array, k: int, lower: bool) -> Array:
     """Zero outside the lower (or upper) triangle of the last two axes."""
+    made = kernels.triangle(k, lower, x)
+    if made is not None:
+        return made
     return np.tril(x, k) if lower else np.triu(x, k)
 
 
@@ -730,6 +752,9 @@ def argmin(x: Array, axis: int | None, keep: bool) -> Array:
 def cumsum(x: Array, axis: int) -> Array:
     """Running sum, kept in the next wider type and rounded at the end. Integers keep their
     dtype."""
+    made = kernels.running(False, False, axis, x)
+    if made is not None:
+        return made
     return _running(add, x, axis)
 
 
@@ -775,6 +800,9 @@ def gather(x: Array, axis: int, index: Array) -> Array:
 
     The index is not negative and in range.
     """
+    made = kernels.gathered(axis, x, index)
+    if made is not None:
+        return made
     if x.ndim == 0:
         return x.reshape(1)[index.reshape(-1)].reshape(index.shape)
     if type(x) is np.ndarray and x.size:
@@ -805,6 +833,8 @@ def _positions(index: Array, axis: int, shape: tuple[int, ...]) -> Array:
 @primitive
 def ungather(g: Array, shape: tuple[int, ...], axis: int, index: Array) -> Array:
     """The adjoint of `gather`: zeros of `shape` with `g` added where it was gathered from."""
+    if type(g) is np.ndarray:
+        return _add_along(np.zeros(shape, g.dtype), axis, index, g)
     return _add_along(np.zeros_like(g, shape=shape, order="C"), axis, index, g)
 
 
@@ -824,7 +854,7 @@ def scatter_add(x: Array, axis: int, index: Array, source: Array) -> Array:
 
 def _add_along(out: Array, axis: int, index: Array, source: Array) -> Array:
     """`scatter_add` into `out`, which is new and in row order."""
-    if index.size == 0:
+    if index.size == 0 or kernels.put_along(axis, True, out, index, source):
         return out
     if type(out) is not np.ndarray:
         _at(add, out, _along(index, axis, out.ndim), source)
@@ -890,9 +920,25 @@ def _along(index: Array, axis: int, rank: int) -> tuple[Any, ...]:
     return tuple(places)
 
 
+def _rows_at(index: Any, arrays: tuple[Array, ...]) -> int | None:
+    """The axis from which on an index has arrays, if it has nothing else."""
+    if len(index) == len(arrays):
+        return 0
+    if len(arrays) == 1 and index[0] is Ellipsis and index[1] is SLOT:
+        return 1 - len(index)
+    return None
+
+
 @primitive
 def pick(x: Array, index: Any, *arrays: Array) -> Array:
     """Advanced indexing. `index` is a tuple; each `Slot` in it stands for the next of `arrays`."""
+    axis = _rows_at(index, arrays)
+    if axis is not None:
+        made = kernels.picked(axis, x, *arrays)
+        if made is None and axis == 0 and len(arrays) == 1:
+            made = kernels.masked(x, arrays[0])
+        if made is not None:
+            return made
     if len(arrays) == 1 and type(x) is np.ndarray:
         array = arrays[0]
         if array.dtype.kind == "i":  # `take` is up to five times as fast as x[array]
@@ -909,6 +955,13 @@ def pick(x: Array, index: Any, *arrays: Array) -> Array:
 def unpick(g: Array, shape: tuple[int, ...], index: Any, *arrays: Array) -> Array:
     """The adjoint of `pick`: zeros of `shape` with `g` added where it was picked from."""
     if type(g) is np.ndarray:
+        axis = _rows_at(index, arrays)
+        if axis is not None:
+            made = kernels.unpicked(axis, shape, g, *arrays)
+            if made is None and axis == 0 and len(arrays) == 1 and arrays[0].shape == shape:
+                made = kernels.unmasked(g, arrays[0])
+            if made is not None:
+                return made
         if len(arrays) == 1:
             quick = sum_at(g, shape, index, arrays[0])
         else:
@@ -936,7 +989,9 @@ def unpick(g: Array, shape: tuple[int, ...], index: Any, *arrays: Array) -> Arra
 def place(x: Array, value: Array, index: Any, *arrays: Array) -> Array:
     """A copy of `x` with x[index] = value."""
     out = x.copy()
-    out[_filled(index, arrays)] = value
+    axis = _rows_at(index, arrays)
+    if axis is None or not kernels.put_rows(axis, False, out, value, *arrays):
+        out[_filled(index, arrays)] = value
     return out
 
 
@@ -1084,6 +1139,9 @@ _JOINS: Final[dict[str, tuple[Any, Any]]] = {
 @primitive
 def sort(x: Array, axis: int, descending: bool, stable: bool) -> Array:
     """Indices that sort `x`; NaN counts as the largest."""
+    made = kernels.ranked(axis, descending, -1, False, x)
+    if made is not None:
+        return made
     if descending:
         n = x.shape[axis]
         turned = np.flip(x, axis)
@@ -1095,6 +1153,12 @@ def sort(x: Array, axis: int, descending: bool, stable: bool) -> Array:
 @primitive
 def nonzero(x: Array) -> tuple[Array, ...]:
     """Where `x` is not zero, one array an axis. Its length depends on the values."""
+    if type(x) is np.ndarray:
+        places: tuple[Array, ...] | None = kernels.nonzero_places(
+            x if x.dtype.kind == "b" else x != 0
+        )
+        if places is not None:
+            return places
     found = x.nonzero()
     if type(x) is np.ndarray and x.ndim > 1:  # NumPy's lie in memory element by element
         return tuple(np.asarray(found))
@@ -1136,6 +1200,9 @@ def overwrite(target: Array, source: Array) -> None:
 @primitive
 def store(target: Array, value: Array, index: Any, *arrays: Array) -> None:
     """target[index] = value: `place` without the copy."""
+    axis = _rows_at(index, arrays)
+    if axis is not None and kernels.put_rows(axis, False, target, value, *arrays):
+        return
     if len(arrays) == 1 and type(target) is np.ndarray and _is_mask(arrays[0]):
         mask = arrays[0]
         if mask.shape == target.shape and getattr(value, "ndim", 0) == 0:
@@ -1147,6 +1214,9 @@ def store(target: Array, value: Array, index: Any, *arrays: Array) -> None:
 @primitive
 def store_add(target: Array, value: Array, index: Any, *arrays: Array) -> None:
     """target[index] += value, repeated places included: `place_add` without the copy."""
+    axis = _rows_at(index, arrays)
+    if axis is not None and kernels.put_rows(axis, True, target, value, *arrays):
+        return
     filled = _filled(index, arrays)
     if type(target) is np.ndarray:
         value = np.asarray(value, target.dtype)
@@ -1185,6 +1255,8 @@ def _add_narrow(target: Array, value: Array, index: tuple[Any, ...]) -> None:
 @primitive
 def store_along(target: Array, axis: int, index: Array, source: Array) -> None:
     """target[…, index, …] = source: `scatter` without the copy."""
+    if kernels.put_along(axis, False, target, index, source):
+        return
     if type(target) is np.ndarray and target.flags.c_contiguous and target.size:
         target.reshape(-1)[_positions(index, axis, target.shape)] = source
     else:

@@ -12,6 +12,7 @@ from rushlight.core.call_site import Where
 from rushlight.core.engine import engine, ordered  # noqa: F401  # which `engine` starts by name
 from rushlight.core.engine.accumulate_grad import AccumulateGradBase
 from rushlight.core.engine.engine import Capture
+from rushlight.core.engine.grad import grad_of_plain
 from rushlight.core.grad_mode import state
 from rushlight.core.graph import Node, TensorBase, normal, requires_grad, wrap
 from rushlight.core.transforms.stack import refuse_inside
@@ -255,6 +256,13 @@ def grad(
             stacklevel=2,
         )
     try:
+        if not (create_graph or is_grads_batched):
+            quick = grad_of_plain(outputs, inputs, grad_outputs, bool(retain_graph))
+            if quick is not None:
+                for i, g in enumerate(quick):
+                    if g is None:
+                        return _with_unused(quick, inputs, i, allow_unused, materialize_grads)
+                return cast("tuple[Tensor, ...]", quick)
         outs, ins = as_tuple(outputs), inputs_of(inputs, "grad")
         grads = (None,) * len(outs) if grad_outputs is None else as_tuple(grad_outputs)
         start = first_gradients(outs, grads, is_grads_batched)
@@ -267,6 +275,18 @@ def grad(
     if type(inputs) is dict:  # rare enough that everyone else may count on a tuple
         return cast(Any, dict(zip(inputs, found, strict=True)))  # type: ignore[no-any-return]
     return found
+
+
+def _with_unused(
+    found: tuple[Any, ...], inputs: Any, first: int, allow_unused: bool, materialize: bool
+) -> tuple[Any, ...]:
+    """Gradients, with what stands for those that there are none of, the first of them `first`."""
+    ins = as_tuple(inputs)
+    rest = [
+        without(ins[i], i, allow_unused, materialize, False) if g is None else g
+        for i, g in enumerate(found[first:], first)
+    ]
+    return (*found[:first], *rest)
 
 
 def once(

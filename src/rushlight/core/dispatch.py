@@ -12,7 +12,7 @@ import numpy as np
 
 from rushlight.arrays.layouts import arrange, lay_out
 from rushlight.core.elementwise import elementwise
-from rushlight.core.grad_mode import state
+from rushlight.core.grad_mode import quick_mode, state
 from rushlight.core.graph import (
     UNSOUGHT,
     Op,
@@ -24,6 +24,7 @@ from rushlight.core.graph import (
     shape_of,
     wrap,
 )
+from rushlight.core.observer import observer
 from rushlight.core.record import rescue, save_values
 from rushlight.core.saved.packed import refuse_inference
 from rushlight.core.transforms.stack import stack
@@ -65,7 +66,13 @@ def unary(op: Any, a: TensorBase) -> Any:
     """`op` of one tensor, element by element."""
     x = a._array
     dtype = x.dtype
-    if not (dtype is _F32 or dtype is _F64) or state.active != 0:
+    record = True
+    if state.active != 0:
+        how = quick_mode()
+        if how < 0:
+            return elementwise(op, (a,))
+        record = how > 0
+    if not (dtype is _F32 or dtype is _F64):
         return elementwise(op, (a,))
     known: Op = op
     kernel = known.forward_kernel
@@ -90,8 +97,10 @@ def unary(op: Any, a: TensorBase) -> Any:
     else:
         y = lay_out(op, y, (x,))
         t = wrap(y)
+    if observer.applied is not None:
+        observer.applied.append((op, (a,), t))
     plan: OpSpec = op.plan
-    if not requires_grad(a) or not plan.differentiable:
+    if not record or not requires_grad(a) or not plan.differentiable:
         return t
     nr = a._output_nr
     target: Any = a if a._node is None else a._node
@@ -124,7 +133,7 @@ def plain_pair(a: TensorBase, b: TensorBase) -> bool:
     return (
         (dtype is _F32 or dtype is _F64)
         and xb.dtype is dtype
-        and state.active == 0
+        and (state.active == 0 or quick_mode() >= 0)
         and type(xa) is type(xb)
     )
 
@@ -135,13 +144,14 @@ def pair(op: Op, a: TensorBase, b: TensorBase) -> Any:
     xa = a._array
     xb = b._array
     dtype = xa.dtype
-    if (
-        not (dtype is _F32 or dtype is _F64)
-        or xb.dtype is not dtype
-        or state.active != 0
-        or type(xa) is not type(xb)
-    ):
-        if xb.dtype is dtype and state.active == 0 and type(xa) is _ndarray:
+    record = True
+    if state.active != 0:
+        how = quick_mode()
+        if how < 0:
+            return elementwise(op, (a, b))
+        record = how > 0
+    if not (dtype is _F32 or dtype is _F64) or xb.dtype is not dtype or type(xa) is not type(xb):
+        if xb.dtype is dtype and type(xa) is _ndarray:
             if type(xb) is _ndarray and (
                 (dtype is _I64 and op.plan.whole) or (dtype is _BOOL and op.plan.of_bools)
             ):
@@ -172,7 +182,11 @@ def pair(op: Op, a: TensorBase, b: TensorBase) -> Any:
     t = wrap(y)
     if rows:
         t._contiguous_array = y
+    if observer.applied is not None:
+        observer.applied.append((op, (a, b), t))
     wants: i64 = 0
+    if not record:
+        return t
     if requires_grad(a):
         wants = 1
     if requires_grad(b):
@@ -248,9 +262,11 @@ def of_integers(op: Op, a: Any, b: Any, xa: Any, xb: Any) -> Any:
     except BaseException as error:
         y = rescue(op, error, (xa, xb))
     state.busy = False
-    if type(y) is not _ndarray:
-        return wrap(normal(y))
-    return wrap(lay_out(op, y, (xa, xb)))
+    y = lay_out(op, y, (xa, xb)) if type(y) is _ndarray else normal(y)
+    t = wrap(y)
+    if observer.applied is not None:
+        observer.applied.append((op, (a, b), t))
+    return t
 
 
 def with_number(op: Op, a: TensorBase, number: Any, swapped: bool) -> Any:
@@ -259,8 +275,14 @@ def with_number(op: Op, a: TensorBase, number: Any, swapped: bool) -> Any:
     dtype = x.dtype
     left: Any = number if swapped else a
     right: Any = a if swapped else number
-    if not (dtype is _F32 or dtype is _F64) or state.active != 0:
-        if dtype is _I64 and op.plan.whole and state.active == 0 and type(x) is _ndarray:
+    record = True
+    if state.active != 0:
+        how = quick_mode()
+        if how < 0:
+            return elementwise(op, (left, right))
+        record = how > 0
+    if not (dtype is _F32 or dtype is _F64):
+        if dtype is _I64 and op.plan.whole and type(x) is _ndarray:
             if type(number) is int and -_FITS < number < _FITS:
                 xa = number if swapped else x
                 xb = x if swapped else number
@@ -268,22 +290,32 @@ def with_number(op: Op, a: TensorBase, number: Any, swapped: bool) -> Any:
         return elementwise(op, (left, right))
     xa = number if swapped else x
     xb = x if swapped else number
-    state.busy = True
-    try:
-        y = op.forward_binary(xa, xb)
-    except BaseException as error:
-        y = rescue(op, error, (xa, xb))
-    state.busy = False
-    if type(y) is not _ndarray:
-        y = normal(y)
+    kernel = op.forward_kernel
+    if kernel is UNSOUGHT:
+        op.seek_kernels()
+        kernel = op.forward_kernel
+    y: Any = None
+    if kernel is not None:
+        y = kernel(xa, xb)
+    if y is None:
+        state.busy = True
+        try:
+            y = op.forward_binary(xa, xb)
+        except BaseException as error:
+            y = rescue(op, error, (xa, xb))
+        state.busy = False
+        if type(y) is not _ndarray:
+            y = normal(y)
     if a._contiguous_array is x or in_rows(a, x):
         t = wrap(y)
         t._contiguous_array = y
     else:
         y = arrange(y, (x,))
         t = wrap(y)
+    if observer.applied is not None:
+        observer.applied.append((op, (left, right), t))
     plan = op.plan
-    if not requires_grad(a) or not plan.differentiable:
+    if not record or not requires_grad(a) or not plan.differentiable:
         return t
     target: Any = a if a._node is None else a._node
     if a._view is not None:

@@ -23,6 +23,7 @@ from rushlight.arrays.host import (
 )
 from rushlight.arrays.layouts import lay_out
 from rushlight.core.graph import DIFFERENTIABLE, TensorBase, normal, wrap
+from rushlight.core.observer import observer
 from rushlight.core.record import evaluate, finish, make_node, save_values
 from rushlight.core.transforms.lift import lift
 from rushlight.core.transforms.stack import stack
@@ -182,6 +183,8 @@ def elementwise(op: Any, xs: tuple[Any, ...]) -> Any:
 
 def settle_elementwise(op: Any, xs: tuple[Any, ...], raws: tuple[Any, ...], y: Any) -> Any:
     t = finish(wrap(y))
+    if observer.applied is not None:
+        observer.applied.append((op, xs, t))
     node = make_node(op, xs)
     if node is not None and y.dtype.kind in DIFFERENTIABLE:
         if op.plan.saves:

@@ -42,6 +42,7 @@ from threading import get_ident
 from typing import Any, Final
 from weakref import ref
 
+from rushlight.core.observer import observer
 from rushlight.locks import lock
 from rushlight.native import i64, mypyc_attr
 
@@ -165,6 +166,24 @@ def current() -> Mode | None:
         if not in_force(mode, me):
             mode = settle_mode(mode, me)
     return mode
+
+
+def quick_mode() -> i64:
+    """While some mode is active: 1 if ops run here as if there were none, 0 if all that counts here
+    is `no_grad`; -1 if there is more to ask."""
+    mode = current()
+    inside = mode
+    n: i64 = 0
+    while inside is not None:
+        n += 1
+        inside = inside.outer
+    if n != state.active or observer.profile is not None:
+        return -1  # modes of other threads, and what is no mode, count too
+    if mode is None or mode.inference or mode.saving is not None or mode.dual is not None:
+        return -1
+    if mode.level is not None or mode.around is not None:
+        return -1
+    return 1 if mode.grad else 0
 
 
 def in_force(mode: Mode, me: int) -> bool:

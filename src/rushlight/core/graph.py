@@ -45,6 +45,7 @@ import numpy as np
 from rushlight.arrays.kernels import kernel_of
 from rushlight.core.call_site import Where
 from rushlight.core.grad_mode import COMPILED, _lock, state
+from rushlight.core.observer import observer
 from rushlight.native import i64, mypyc_attr
 
 
@@ -66,6 +67,8 @@ class Storage:
 
     def written(self) -> None:
         """Count an in-place write, and remember the user's line that did it."""
+        if observer.applied is not None:
+            observer.applied.append(None)  # what is done in place is not done again: `core.recall`
         self.version += 1
         self.when = next_number()
         frame = caller()
@@ -234,6 +237,7 @@ class Op:
         self.plan: OpSpec = spec_for(type(self))
         self.forward_kernel: Any = UNSOUGHT
         self.vjp_kernel: Any = UNSOUGHT
+        self.for_one_layout: bool = False  # applied to arrays of one layout only: `core.recall`
         if len(values) > len(self.params):
             raise TypeError(f"{type(self).__name__} has no parameter for {values[-1]!r}")
         for name, value in zip(self.params, values):  # the rest have defaults
@@ -320,6 +324,7 @@ class OpSpec:
         self.readers: tuple[int, ...] = tuple(readers)
         self.saves: bool = bool(sources)
         self.apart: bool = bool(cls.reads)  # each gradient reads its own saved values
+        self.one_input: bool = len(inputs) == 1
         # in which order hooks see the saved values: inputs by name, then outputs
         labels: tuple[str, ...] = cls.saves
         ranks: list[tuple[bool, Any, int]] = []
@@ -726,6 +731,9 @@ def place(node: Node) -> None:
     node._seq_nr = next_number()
     frame: FrameType | None = _frame() if COMPILED else None
     code = None if frame is None else frame.f_code
+    if frame is not None and code is not known.code:  # a public function's, most likely
+        frame = frame.f_back
+        code = None if frame is None else frame.f_code
     if code is None or code is not known.code:  # loops come from the same code again and again
         frame = caller(3)
         code = None if frame is None else frame.f_code

@@ -15,11 +15,15 @@ class Observer:
     `profile(op, raws)` gives what `op.forward(*raws)` would, or `action(*raws)` if it is given a
     third argument; `timed` is what a profiler put there, or would have where `utils.around` stands
     before it and hands on. Read `profile` once and test that: it may end meanwhile.
+
+    `applied` is a list while a public function is asked what it does (`core.recall`): each op that
+    is applied adds itself, its inputs and its result. No mode is needed for that.
     """
 
     def __init__(self) -> None:
         self.profile: Any = None
         self.timed: Any = None
+        self.applied: list[Any] | None = None
 
 
 observer: Final = Observer()

@@ -15,7 +15,7 @@ from rushlight.arrays.batched import deepest_level
 from rushlight.arrays.host import check_same_device, put_off, settled
 from rushlight.arrays.layouts import lay_out
 from rushlight.core.fp_warnings import quietly
-from rushlight.core.grad_mode import grad_enabled, inference_enabled, state
+from rushlight.core.grad_mode import grad_enabled, inference_enabled, quick_mode, state
 from rushlight.core.graph import (
     DIFFERENTIABLE,
     UNSOUGHT,
@@ -27,6 +27,7 @@ from rushlight.core.graph import (
     new_node,
     normal,
     requires_grad,
+    shape_of,
     wrap,
 )
 from rushlight.core.observer import observer
@@ -130,18 +131,72 @@ def apply(op: Any, *xs: Any) -> Any:
     y = compute(op, raws) if state.active == 0 else evaluate(op, *raws)
     plan: OpSpec = op.plan
     if plan.settles and not (
-        isinstance(y, _generic) or (plan.in_rows and type(y) is _ndarray and y.flags.c_contiguous)
+        isinstance(y, _generic)
+        or (
+            type(y) is _ndarray
+            and (plan.in_rows or (plan.spread and all_in_rows(xs)))
+            and y.flags.c_contiguous
+        )
     ):
         y = lay_out(op, y, raws)
     return keep_record(op, xs, raws, y)
+
+
+def all_in_rows(xs: tuple[Any, ...]) -> bool:
+    """Whether all tensors are known to lie in memory row by row."""
+    for x in xs:
+        if isinstance(x, TensorBase) and x._contiguous_array is not x._array:
+            return False
+    return True
+
+
+def apply_one(op: Any, a: TensorBase) -> Any:
+    """`apply` to one tensor, where no level of a transform is open."""
+    if state.active != 0 and quick_mode() < 0:
+        return apply(op, a)
+    x = a._array
+    y = compute(op, (x,))
+    plan: OpSpec = op.plan
+    if plan.settles and not (
+        isinstance(y, _generic) or (plan.in_rows and type(y) is _ndarray and y.flags.c_contiguous)
+    ):
+        y = lay_out(op, y, (x,))
+    if isinstance(y, tuple):
+        return keep_record(op, (a,), (x,), y)
+    t = wrap(y if type(y) is _ndarray else normal(y))
+    if observer.applied is not None:
+        observer.applied.append((op, (a,), t))
+    if (
+        not plan.differentiable
+        or not requires_grad(a)
+        or (state.active != 0 and quick_mode() == 0)
+        or t._array.dtype.kind not in DIFFERENTIABLE
+    ):
+        return t
+    target: Any = a if a._node is None else a._node
+    if a._view is not None:
+        target = edge_of_view(a)
+    nr = a._output_nr
+    node = new_node(op, (target,), (nr,) if nr != 0 else None, 1)
+    node._input_shapes = (shape_of(a, x),)
+    node._input_dtypes = (x.dtype,)
+    if plan.saves:
+        save_values(node, plan, (a,), (x,), [t])
+    t._node = node
+    return t
 
 
 def keep_record(op: Any, xs: tuple[Any, ...], raws: tuple[Any, ...], y: Any) -> Any:
     """Wrap what `op.forward(*raws)` gave as tensors and, if wanted, record the node."""
     node = make_node(op, xs)
     if isinstance(y, tuple) or state.active != 0:
-        return keep_records(op, node, xs, raws, y)
+        several = keep_records(op, node, xs, raws, y)
+        if observer.applied is not None:
+            observer.applied.append((op, xs, several))
+        return several
     t = wrap(y if type(y) is _ndarray else normal(y))
+    if observer.applied is not None:
+        observer.applied.append((op, xs, t))
     if node is not None:
         plan: OpSpec = op.plan
         if plan.saves:

@@ -22,9 +22,11 @@ from typing import Any, Final, TypeVar
 
 from rushlight.arrays.batched import beside_tensors
 from rushlight.arrays.vocabulary import Kind, register
+from rushlight.core.dispatch import pair, plain_pair, unary
 from rushlight.core.families import ViewOp
 from rushlight.core.graph import Op, TensorBase
 from rushlight.core.operators import table as operators
+from rushlight.core.recall import Memo, ask, recall
 from rushlight.core.record import apply
 from rushlight.core.views.views import apply_view
 from rushlight.ops import fill_more
@@ -114,13 +116,16 @@ def _put(place: dict[str, Callable[..., Any]], name: str, fn: Callable[..., Any]
 def function(
     *, name: str = "", aliases: tuple[str, ...] = (), method: bool = True, free: bool = True,
     namespace: str = "", out: bool = False, inplace: bool = False, bare: bool = False,
-    returns: str = "Tensor",
+    settles: bool = False, returns: str = "Tensor", made: Op | None = None,
 ) -> Callable[[F], F]:  # fmt: skip
     """Export a function as `rushlight.f` (`free`), `Tensor.f` (`method`), and in a namespace.
 
     It returns its result, and is handed back as it was, for others to be made of: those pass it
     what they have settled. With `out` or `inplace` it returns `(op, inputs)` instead; the op is
     applied to them, and the function gets `out=`, and a form `f_` that writes its first input.
+    With `settles` it is asked once only for arguments of one signature: see Note [What may be kept]
+    in `core.recall` for what that asks of it. `made` is the op, if it is always the same
+    element-wise one of one or two tensors.
 
     With `bare` it is exported as it is, which saves a call (180 ns): for hot functions that take no
     numbers and look at their arguments themselves. `returns` is the type of what it returns, where
@@ -135,13 +140,17 @@ def function(
         if bare:
             _export(fn, names, method, free, namespace)
             return fn
+        memo = Memo() if settles else None
         if not (out or inplace):
-            _export(_wrap(fn, title, None, False), names, method, free, namespace)
+            _export(_wrap(fn, title, None, False, memo), names, method, free, namespace)
             return fn
-        call = _wrap(fn, title, run, out)
+        call = _wrap(fn, title, run, out, memo)
+        if made is not None:
+            call = _quickly(made, call)
         _export(call, names, method, free, namespace)
         if inplace:
-            write = _wrap(fn, title, run_inplace, False)
+            memory = Memo(run_inplace) if settles else None
+            write = _wrap(fn, title, run_inplace, False, memory)
             write.__name__ = write.__qualname__ = title + "_"
             write.__doc__ = f"In-place version of `{title}`."
             _export(write, tuple(n + "_" for n in names), method, free, "")
@@ -150,14 +159,17 @@ def function(
     return register_it
 
 
-def functional(*, name: str = "", bare: bool = False) -> Callable[[F], F]:
+def functional(*, name: str = "", bare: bool = False, settles: bool = False) -> Callable[[F], F]:
     """Export a function as `rushlight.nn.functional.f`, and nowhere else."""
-    return function(name=name, method=False, free=False, namespace="nn.functional", bare=bare)
+    return function(
+        name=name, method=False, free=False, namespace="nn.functional", bare=bare, settles=settles
+    )
 
 
 def _wrap(
-    fn: Callable[..., Any], title: str, finish: Callable[..., Any] | None, out: bool
-) -> Callable[..., Any]:
+    fn: Callable[..., Any], title: str, finish: Callable[..., Any] | None, out: bool,
+    memo: Memo | None = None,
+) -> Callable[..., Any]:  # fmt: skip
     """A function as users call it: see the module's text. `finish` applies the op that `fn` names
     to the inputs that it names; `out` says whether they may pass `out=`."""
     taking: Any = UNREAD
@@ -165,22 +177,30 @@ def _wrap(
 
     def call(*args: Any, **kwargs: Any) -> Any:
         nonlocal taking, first
-        target = kwargs.pop("out", None) if out and kwargs else None
+        target = None
         try:
+            if memo is not None:
+                found = recall(memo, args, kwargs)
+                if found is not None:
+                    return found
+            if out and kwargs:
+                target = kwargs.pop("out", None)
             if taking is not None and (kwargs or len(args) > first):
                 if taking is UNREAD:
                     taking, first = numbers_of(fn, title)
                 if taking is not None:
                     args, kwargs = taking.settle(args, kwargs)
+            if memo is not None and target is None:
+                return ask(memo, fn, finish, args, kwargs)
             found = fn(*args, **kwargs)
             if finish is None:
                 return found
             what, xs = found
             return finish(what, xs) if target is None else run_out(title, what, xs, target)
         except BLAMED as error:
-            given = kwargs if target is None else {**kwargs, "out": target}
-            if takes_over(args, given):
-                return overridden(call, *args, **given)
+            named = kwargs if target is None else {**kwargs, "out": target}
+            if takes_over(args, named):
+                return overridden(call, *args, **named)
             if kwargs and isinstance(error, TypeError) and call in _takes_numpy_names(title):
                 again = with_our_names(fn, kwargs)
                 if again is not None:
@@ -196,6 +216,58 @@ def _wrap(
     if out:
         takes_out.add(call)
     return call
+
+
+def _quickly(op: Op, call: Callable[..., Any]) -> Callable[..., Any]:
+    """A public function that applies an element-wise op to float tensors at once; for all else it
+    is `call`."""
+
+    def one(*args: Any, **kwargs: Any) -> Any:
+        if len(args) == 1 and not kwargs and isinstance(args[0], TensorBase):
+            return unary(op, args[0])
+        return call(*args, **kwargs)
+
+    def two(*args: Any, **kwargs: Any) -> Any:
+        if len(args) == 2 and not kwargs:
+            a, b = args
+            if isinstance(a, TensorBase) and isinstance(b, TensorBase) and plain_pair(a, b):
+                return pair(op, a, b)
+        return call(*args, **kwargs)
+
+    quick = one if len(op.inputs) == 1 else two
+    quick.__module__, quick.__name__ = call.__module__, call.__name__
+    quick.__qualname__, quick.__doc__ = call.__qualname__, call.__doc__
+    quick.__annotations__ = call.__annotations__
+    quick.__dict__.update(call.__dict__)
+    if call in takes_out:
+        takes_out.add(quick)
+    return quick
+
+
+def guarded(fn: Callable[..., Any], title: str) -> Callable[..., Any]:
+    """A function as `function` exports it, but exported nowhere: what a bare function that looks
+    after common calls leaves all others to."""
+    return _wrap(fn, title, None, False)
+
+
+def said(named: dict[str, Any], **options: Any) -> dict[str, Any]:
+    """The keywords that a caller wrote, of options that are None or False by default: what errors
+    show of a call."""
+    for name, value in options.items():
+        if value is not (False if name in ("requires_grad", "pin_memory") else None):
+            named[name] = value
+    return named
+
+
+def settle(read: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    """What reads an attribute, as a function that `settles`."""
+    memo = Memo()
+
+    def get(self: Any) -> Any:
+        found = recall(memo, (self,), {})
+        return ask(memo, read, None, (self,), {}) if found is None else found
+
+    return get
 
 
 def _takes_numpy_names(title: str) -> tuple[Any, ...]:

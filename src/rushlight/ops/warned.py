@@ -5,10 +5,14 @@ from __future__ import annotations
 import warnings
 
 from rushlight.core.graph import caller
+from rushlight.core.observer import observer
 
 
 def warn_caller(text: str, category: type[Warning] = UserWarning) -> None:
-    """`warnings.warn`, from the innermost line that is not rushlight's."""
+    """`warnings.warn`, from the innermost line that is not rushlight's; each time it is called, so
+    what a function that warns comes down to is not kept (`core.recall`)."""
+    if observer.applied is not None:
+        observer.applied.append(None)
     frame = caller()
     if frame is None:
         warnings.warn(text, category, stacklevel=2)

@@ -37,6 +37,8 @@ def randperm(n: int, dtype: npt.DTypeLike = np.int64, gen: Generator | None = No
     with gen.lock:
         if n >= LONG:
             order = _inside_out(n, gen)
+        elif (shuffled := gen.bits.shuffled(n)) is not None:
+            order = shuffled
         elif n <= SHORT:
             order = _swap(_targets(n, gen).tolist())
         else:

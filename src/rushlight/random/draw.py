@@ -58,6 +58,8 @@ def uniform_(a: Raw, lo: float = 0.0, hi: float = 1.0, gen: Generator | None = N
     _check_uniform(a.dtype, lo, hi)
     gen = gen or default_generator
     with gen.lock:
+        if gen.bits.uniform(a, lo, hi):
+            return
         if lo == 0.0 and hi == 1.0 and a.itemsize > 2 and a.flags.c_contiguous:
             (gen.unit24 if name == "float32" else gen.unit53)(a.size, a.reshape(-1))
         else:
@@ -151,6 +153,8 @@ def exponential_(a: Raw, lambd: float = 1.0, gen: Generator | None = None) -> No
         not_implemented("exponential_cpu", a.dtype)
     gen = gen or default_generator
     with gen.lock:
+        if gen.bits.exponentials(a, lambd):
+            return
         unit = gen.unit53(a.size)
     with np.errstate(over="ignore", invalid="ignore"):
         store(a, c_log1p()(-unit) * np.divide(-1.0, lambd))
@@ -213,7 +217,8 @@ def bernoulli_(a: Raw, p: float | Raw = 0.5, gen: Generator | None = None) -> No
     if dtype_name(a.dtype) not in FLOATS + INTEGERS + ("bool",):
         not_implemented("bernoulli_scalar_cpu_", a.dtype)
     with gen.lock:
-        store(a, gen.unit53(a.size) < p)
+        if not gen.bits.keeps(a, p, 1.0):
+            store(a, gen.unit53(a.size) < p)
 
 
 def _bernoulli_array(a: Raw, p: Raw, gen: Generator) -> None:
@@ -260,6 +265,15 @@ def dropout_mask(like: Raw, p: float, gen: Generator | None = None) -> Raw:
     """
     if not 0.0 <= p <= 1.0:
         raise RuntimeError(f"dropout probability has to be between 0 and 1, but got {p:g}")
+    if like.dtype.kind == "f" and like.flags.c_contiguous and like.itemsize > 2 and p < 1.0:
+        noise = np.empty(like.shape, like.dtype)
+        kept = 1.0 - p
+        gen = gen or default_generator
+        with gen.lock:
+            if gen.bits.keeps(
+                noise, kept, 1.0 / np.float32(kept) if like.itemsize < 8 else 1.0 / kept
+            ):
+                return noise
     noise = keep_mask(like, p, gen)
     if dtype_name(noise.dtype) not in FLOATS:
         raise RuntimeError(

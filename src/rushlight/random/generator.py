@@ -1,20 +1,22 @@
 """The random generator: PyTorch's Mersenne Twister, its seed and its 5056-byte state.
 
 It knows nothing of distributions: it seeds, hands out 32- and 64-bit words, and saves and loads its
-state.
+state. The twister itself is `codegen.draws`' where that is compiled, which also fills whole arrays;
+else NumPy's (`random.plain`).
 """
 
 from __future__ import annotations
 
 import functools
 import os
-import sys
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from rushlight.arrays import kernels
 from rushlight.locks import lock, renew
+from rushlight.random.plain import PlainTwister
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -24,13 +26,7 @@ if TYPE_CHECKING:
 DEFAULT_SEED = 67280421310721  # what PyTorch's generators start from
 WORDS = 624  # words of the twister's state
 
-# Up to here `random_raw` (a uint64 a word, but hardly any overhead) beats `integers`.
-RAW_LIMIT = 4096
-
-# Twisters that their generators left behind. NumPy takes 100 us to make one, which programs that
-# make a generator for each draw would pay every time; to seed one takes 4.
-_spare: list[np.random.MT19937] = []
-_SPARES = 8
+Twister: Any = kernels.Twister or PlainTwister
 
 MASK32 = (1 << 32) - 1
 MASK64 = (1 << 64) - 1
@@ -70,44 +66,14 @@ class Generator:
     def _reseed(self, seed: int) -> None:
         with self.lock:
             self._seed = seed & MASK64
-            self._drawn = False  # a fresh state and an exhausted one differ in `next` alone
-            self.normal: float | None = None  # the second of a pair, drawn but not used
             if "bits" in self.__dict__:
-                self._seeder.seed(self._seed & MASK32)
-
-    # Made when first used: loading numpy.random takes a fifth as long as all the rest of NumPy.
+                self.bits.seed(self._seed & MASK32)
 
     @functools.cached_property
-    def bits(self) -> np.random.MT19937:
-        """The twister itself."""
-        try:
-            bits = _spare.pop()
-        except IndexError:
-            bits = np.random.MT19937(0)
-            renew(bits.lock)  # which NumPy takes for every draw
-        np.random.RandomState(bits).seed(self._seed & MASK32)
-        return bits
-
-    # what it needs is bound here: when the interpreter leaves, the module's names are gone first
-    def __del__(
-        self,
-        spare: list[np.random.MT19937] = _spare,
-        most: int = _SPARES,
-        references: Callable[[object], int] = sys.getrefcount,
-    ) -> None:
-        bits = self.__dict__.pop("bits", None)
-        self.__dict__.pop("_seeder", None)
-        self.__dict__.pop("_integers", None)
-        if bits is not None and len(spare) < most and references(bits) == 2:
-            spare.append(bits)
-
-    @functools.cached_property
-    def _seeder(self) -> np.random.RandomState:
-        return np.random.RandomState(self.bits)
-
-    @functools.cached_property
-    def _integers(self) -> Callable[..., Any]:
-        return np.random.Generator(self.bits).integers
+    def bits(self) -> Any:
+        """The twister itself, made when it is first used. It also keeps a normal that was drawn but
+        not used, and whether anything was drawn since the seed was given."""
+        return Twister(self._seed & MASK32)
 
     @property
     def device(self) -> Any:
@@ -149,15 +115,14 @@ class Generator:
         """`get_state` as a NumPy array."""
         record = np.zeros((), STATE)
         with self.lock:
-            twister = self.bits.state["state"]
-            pos = int(twister["pos"])
+            key, pos, drawn, normal = self.bits.get()
             record["seed"] = self._seed
             record["left"] = WORDS + 1 - pos
             record["seeded"] = 1
-            record["next"] = pos if self._drawn else 0
-            record["words"] = twister["key"]
-            if self.normal is not None:
-                record["normal"] = self.normal
+            record["next"] = pos if drawn else 0
+            record["words"] = key
+            if normal is not None:
+                record["normal"] = normal
                 record["has_normal"] = 1
         return np.frombuffer(record.tobytes(), np.uint8).copy()
 
@@ -167,11 +132,9 @@ class Generator:
         left, following = int(record["left"]), int(record["next"])
         with self.lock:
             pos = WORDS if left == 1 else following
-            key = record["words"].astype(np.uint32)
-            self.bits.state = {"bit_generator": "MT19937", "state": {"key": key, "pos": pos}}
+            normal = float(record["normal"]) if record["has_normal"] else None
+            self.bits.set(record["words"].astype(np.uint32), pos, following != 0, normal)
             self._seed = int(record["seed"])
-            self._drawn = following != 0
-            self.normal = float(record["normal"]) if record["has_normal"] else None
         return self
 
     def clone_state(self) -> Generator:
@@ -186,24 +149,12 @@ class Generator:
 
     def take32(self, n: int) -> Raw:
         """The next n words, as uint64 or uint32 (whichever is cheaper to make)."""
-        if n == 0:
-            return np.empty(0, np.uint32)
-        self._drawn = True
-        if n <= RAW_LIMIT:
-            return self.bits.random_raw(n)
-        words: Raw = self._integers(0, 1 << 32, n, np.uint32)
+        words: Raw = self.bits.take32(n)
         return words
 
     def take64(self, n: int) -> npt.NDArray[np.uint64]:
         """The next n pairs of words as uint64, the first of a pair on top."""
-        if n == 0:
-            return np.empty(0, np.uint64)
-        self._drawn = True
-        if 2 * n <= RAW_LIMIT:
-            words = self.bits.random_raw(2 * n)
-            high = np.left_shift(words[::2], THIRTY_TWO)
-            return np.bitwise_or(high, words[1::2], high)
-        pairs: npt.NDArray[np.uint64] = self._integers(0, MASK64, n, np.uint64, True)
+        pairs: npt.NDArray[np.uint64] = self.bits.take64(n)
         return pairs
 
     def unit24(self, n: int, out: Raw | None = None) -> npt.NDArray[np.float32]:
@@ -223,15 +174,13 @@ class Generator:
         return np.multiply(unit, TWO_M53, unit)
 
 
-for _cached in (Generator.bits, Generator._seeder, Generator._integers):
-    if hasattr(_cached, "lock"):  # before Python 3.12, held while the value is made
-        renew(_cached.lock)
+if hasattr(Generator.bits, "lock"):  # before Python 3.12, held while the value is made
+    renew(Generator.bits.lock)
 
 
 # Note [Constants as 0-d arrays]
 # NumPy converts a Python number on every call (0.2 us) but takes a 0-d array as it is; a draw of a
 # thousand numbers is mostly such overhead.
-THIRTY_TWO = np.array(32, np.uint64)
 MASK53 = np.array((1 << 53) - 1, np.uint64)
 TWO_M24 = np.array(2.0**-24, np.float32)
 TWO_M53 = np.array(2.0**-53, np.float64)

@@ -81,6 +81,8 @@ def _random_64_bits(a: Raw, gen: Generator) -> None:
 
 def _random_between(a: Raw, lo: int, hi: int, gen: Generator) -> None:
     span = hi - lo
+    if gen.bits.integers(a, lo, span):
+        return
     if span < 1 << 28:
         words = gen.take32(a.size)
         values = np.remainder(words, np.array(span, words.dtype), words)

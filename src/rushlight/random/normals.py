@@ -41,6 +41,8 @@ SCALE53 = 2.0**-53
 
 def fill_normal(a: Raw, mean: float, std: float, gen: Generator) -> None:
     """Fill `a` (a real floating dtype) with normals."""
+    if gen.bits.normals(a, mean, std):
+        return
     if a.size < 16 and mean == 0.0 and std == 1.0 and a.itemsize > 2 and a.flags.c_contiguous:
         # programs draw a single number again and again: what follows, without an array
         a.reshape(-1)[:] = [v + 0.0 for v in _few(a.size, gen)]  # the sum turns -0 into +0
@@ -59,13 +61,13 @@ def one_by_one(n: int, mean: float, std: float, gen: Generator) -> F64:
     if n <= 20:
         return fma64(np.array(_few(n, gen)), std, mean)
     drawn: list[float] = []
-    if gen.normal is not None:
-        drawn.append(gen.normal)
-        gen.normal = None
+    if gen.bits.normal is not None:
+        drawn.append(gen.bits.normal)
+        gen.bits.normal = None
     pairs = (n - len(drawn) + 1) // 2
     normals = np.concatenate((drawn, _pairs(gen.unit53(2 * pairs))))
     if len(normals) > n:
-        gen.normal = float(normals[n])
+        gen.bits.normal = float(normals[n])
         normals = normals[:n]
     return fma64(normals, std, mean)
 
@@ -73,9 +75,9 @@ def one_by_one(n: int, mean: float, std: float, gen: Generator) -> F64:
 def _few(n: int, gen: Generator) -> list[float]:
     """`one_by_one` of mean 0 and deviation 1, where a loop beats NumPy's overhead."""
     drawn: list[float] = []
-    if n and gen.normal is not None:
-        drawn.append(gen.normal)
-        gen.normal = None
+    if n and gen.bits.normal is not None:
+        drawn.append(gen.bits.normal)
+        gen.bits.normal = None
     log1p, cos, sin, root = math.log1p, math.cos, math.sin, math.sqrt
     words = gen.take32((n - len(drawn) + 1) // 2 * 4).tolist()
     for i in range(0, len(words), 4):
@@ -84,7 +86,7 @@ def _few(n: int, gen: Generator) -> list[float]:
         drawn.append(radius * cos(angle))
         drawn.append(radius * sin(angle))
     if len(drawn) > n:
-        gen.normal = drawn.pop()
+        gen.bits.normal = drawn.pop()
     return drawn
 
 

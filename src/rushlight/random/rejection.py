@@ -42,17 +42,16 @@ class _Stream:
         if not self.ahead:
             self.uniform = self._single
             return
-        self.state = gen.bits.state
-        self.drawn = gen._drawn
+        gen.bits.busy = True
+        self.key, self.pos, self.drawn, _ = gen.bits.get()
         self.piece = min(max(guess, 16), 1 << 16)
         self.drawn_ahead = 0
         self.rest: Any = iter(())
         self.uniform = itertools.chain.from_iterable(self._pieces()).__next__
 
     def _single(self) -> float:
-        self.gen._drawn = True
-        word = self.gen.bits.random_raw
-        return ((int(word()) & U21) << 32 | int(word())) * SCALE53
+        upper, lower = self.gen.take32(2).tolist()
+        return float(((upper & U21) << 32 | lower) * SCALE53)
 
     def _pieces(self) -> Iterator[Any]:
         while True:
@@ -73,20 +72,25 @@ class _Stream:
         """Give back what was drawn ahead."""
         if not self.ahead:
             return
-        self.gen.bits.state = self.state
-        self.gen._drawn = self.drawn
+        bits = self.gen.bits
+        bits.set(self.key, self.pos, self.drawn, bits.normal)
         self.gen.take64(self.drawn_ahead - operator.length_hint(self.rest))
+        bits.busy = False
 
 
 def _draw_all(
-    like: Raw, gen: Generator | None, draw: Callable[..., list[float]], *given: Raw
-) -> Raw:
-    """A new array of numbers, each from what stands in its place in `given`: `draw` makes a list of
-    them from lists of those, and a stream."""
+    like: Raw, gen: Generator | None, fill: Callable[..., bool], draw: Callable[..., list[float]],
+    *given: Raw,
+) -> Raw:  # fmt: skip
+    """A new array of numbers, each from what stands in its place in `given`: `fill` has a compiled
+    twister write them, or answers False; then `draw` makes a list of them from lists of those, and
+    a stream."""
     out = np.empty(like.shape, np.float64)
     if out.size:
         gen = gen or default_generator
         with gen.lock:
+            if fill(gen.bits, out, *[np.ascontiguousarray(x, np.float64) for x in given]):
+                return out
             stream = _Stream(gen, out.size * 3)
             try:
                 out.reshape(-1)[...] = draw(stream, *[x.reshape(-1).tolist() for x in given])
@@ -174,7 +178,7 @@ def poisson(rates: Raw, gen: Generator | None = None) -> Raw:
         if not (rates >= 0).all():
             raise RuntimeError("invalid Poisson rate, expected rate to be non-negative")
     wide = rates.astype(np.float64)
-    drawn = _draw_all(rates, gen, _poissons, wide)
+    drawn = _draw_all(rates, gen, lambda bits, *xs: bits.poissons(*xs), _poissons, wide)
     return _to_kind(drawn, rates.dtype)
 
 
@@ -247,8 +251,11 @@ def binomial(count: Raw, prob: Raw, gen: Generator | None = None) -> Raw:
         inside = (rare > 0.0) & (rare < 1.0)
         rest = c_log1p()(-np.where(inside, rare, 0.5).astype(np.float64).reshape(-1))
         scale = np.where(inside.reshape(-1), rest, math.nan).astype(kind)
+    rounds = np.full(wide.shape, kind is np.float32, np.float64)
     draw = functools.partial(_binomials, kind is np.float32)
-    drawn = _draw_all(count, gen, draw, wide, chance, rare, scale)
+    drawn = _draw_all(
+        count, gen, lambda bits, *xs: bits.binomials(*xs, rounds), draw, wide, chance, rare, scale
+    )
     return _to_kind(drawn, count.dtype)
 
 
@@ -318,7 +325,7 @@ def _by_gaps(
     return drawn
 
 
-_STIRLING = tuple(
+STIRLING = tuple(
     math.lgamma(k + 1.0) - ((k + 0.5) * math.log(k + 1.0) - (k + 1.0) + 0.5 * math.log(2 * math.pi))
     for k in range(10)
 )
@@ -327,7 +334,7 @@ _STIRLING = tuple(
 def _stirling_tail(k: float) -> float:
     """What Stirling's formula lacks of log(k!)."""
     if k <= 9:
-        return _STIRLING[int(k)]
+        return STIRLING[int(k)]
     square = (k + 1.0) * (k + 1.0)
     return (1.0 / 12 - (1.0 / 360 - 1.0 / 1260 / square) / square) / (k + 1.0)
 
@@ -403,7 +410,9 @@ def _gammas(alpha: Raw, gen: Generator | None, kind: Any) -> Raw:
         power = np.where(small, kind(1) / given, kind(0))
         d = (np.where(small, given + kind(1), given) - kind(THIRD)).astype(np.float64)
         c = 1.0 / np.sqrt(9.0 * d)
-    return _draw_all(alpha, gen, _gamma_numbers, given, power, d, c)
+    return _draw_all(
+        alpha, gen, lambda bits, *xs: bits.gammas(*xs), _gamma_numbers, given, power, d, c
+    )
 
 
 def _gamma_numbers(
@@ -420,7 +429,7 @@ def _gammas_singly(
     ds: list[float], cs: list[float],
 ) -> list[float]:  # fmt: skip
     log, log1p, cos, sin, sqrt = math.log, math.log1p, math.cos, math.sin, math.sqrt
-    kept = gen.normal  # the second of a pair of PyTorch's normals in double precision
+    kept = gen.bits.normal  # the second of a pair of PyTorch's normals in double precision
     drawn: list[float] = []
     for alpha, power, d, c in zip(alphas, powers, ds, cs, strict=True):
         scale = 1.0
@@ -447,7 +456,7 @@ def _gammas_singly(
             ):
                 drawn.append(scale * d * cube)
                 break
-    gen.normal = kept
+    gen.bits.normal = kept
     return drawn
 
 
@@ -468,7 +477,7 @@ def _gammas_alike(stream: _Stream, n: int, d: float, c: float) -> list[float]:
         return float(unit[at - 1])
 
     while len(drawn) < n:
-        if gen.normal is not None:
+        if gen.bits.normal is not None:
             drawn += _gammas_singly(gen, uniform, [1.0], [0.0], [d], [c])
             continue
         need = 4 * (min((n - len(drawn)) * 5 // 8, int(run)) + 8)
@@ -492,7 +501,7 @@ def _gammas_alike(stream: _Stream, n: int, d: float, c: float) -> list[float]:
         used = int(places[-1]) + 1 if len(drawn) == n else stop
         at += used // 2 * 4 + used % 2 * 3
         if used % 2:
-            gen.normal = float(x[used])
+            gen.bits.normal = float(x[used])
         if len(drawn) < n and stop < x.size:
             drawn += _gammas_singly(gen, uniform, [1.0], [0.0], [d], [c])
     stream.give_back(unit.size - at)

@@ -44,6 +44,7 @@ from typing import Any, Final, cast
 import numpy as np
 
 from rushlight.arrays.host import is_sparse, settled
+from rushlight.arrays.kernels import look
 from rushlight.arrays.vocabulary import add
 from rushlight.core.call_site import Where
 from rushlight.core.engine.accumulate_grad import (
@@ -765,26 +766,32 @@ def backward_of(node: Node, g: Any, tensors: bool) -> Any:
             saved = tuple([unpack(node, j) for j in range(len(saved))])
     n = len(saved)
     mark: i64 = next_number() if tensors else 0
+    if not tensors:
+        known: Op = op
+        kernel = known.vjp_kernel
+        if kernel is not None and kernel is not UNSOUGHT:
+            if not plan.one_input:
+                made = kernel(node._needs_grad_mask, g, *saved)
+                if made is not None:
+                    return made
+            else:
+                if n == 1:
+                    made = kernel(g, saved[0])
+                elif n == 0:
+                    made = kernel(g)
+                else:
+                    made = kernel(g, *saved)
+                if made is not None:
+                    return (made,)
     rule = node._compiled_op
     if rule is not None:
         if n == 2:
             return rule.vjp_binary(node, g, saved[0], saved[1])
         return rule.vjp_binary(node, g, None, None)
-    if not tensors:
-        known: Op = op
-        kernel = known.vjp_kernel
-        if kernel is not None and kernel is not UNSOUGHT:
-            # of ops with one input: several gradients come as a tuple
-            if n == 1:
-                made = kernel(g, saved[0])
-            elif n == 0:
-                made = kernel(g)
-            else:
-                made = kernel(g, *saved)
-            if made is not None:
-                return (made,)
     if n == 0:
         outs = op.vjp(node, g)
+        if not tensors and cast(Op, op).for_one_layout:
+            learn_view(op, g, outs)
     elif n == 1:
         outs = op.vjp(node, g, saved[0])
     elif n == 2:
@@ -792,6 +799,14 @@ def backward_of(node: Node, g: Any, tensors: bool) -> Any:
     else:
         outs = op.vjp(node, g, *saved)
     return anchor(node, outs, saved, mark) if tensors and n != 0 else outs
+
+
+def learn_view(op: Op, g: Any, outs: Any) -> None:
+    """Let an op that serves one layout know how its gradient lies, if that is a view of `g`: next
+    time there is no rule to run."""
+    op.for_one_layout = False
+    if (op.vjp_kernel is None or op.vjp_kernel is UNSOUGHT) and len(outs) == 1:
+        op.vjp_kernel = None if outs[0] is None else look(g, outs[0])
 
 
 def was_written(node: Node) -> bool:

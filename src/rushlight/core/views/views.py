@@ -18,6 +18,7 @@ from rushlight.arrays.host import is_sparse, settled
 from rushlight.arrays.vocabulary import full, laid_out, overwrite
 from rushlight.core.grad_mode import current, state
 from rushlight.core.graph import (
+    UNSOUGHT,
     Node,
     Op,
     Sharer,
@@ -44,13 +45,21 @@ def apply_view(op: Any, x: TensorBase) -> Any:
     """Apply a view op: the result shares `x`'s memory and version."""
     raw = x._array
     profile: Any = observer.profile if state.active != 0 else None  # once: it may end meanwhile
-    try:
-        y = op.forward(raw) if profile is None else profile(op, (raw,))
-    except Exception as error:
-        raise alone(op.explain(error, (raw,))) from None
+    known: Op = op
+    kernel = known.forward_kernel
+    y: Any = None
+    if kernel is not None and kernel is not UNSOUGHT and profile is None:
+        y = kernel(raw)
+    if y is None:
+        try:
+            y = op.forward(raw) if profile is None else profile(op, (raw,))
+        except Exception as error:
+            raise alone(op.explain(error, (raw,))) from None
     if type(raw) is not np.ndarray and is_sparse(raw):  # elements stand elsewhere: no view
         return keep_record(op, (x,), (raw,), y)
     t = wrap_as(y, x._storage)
+    if observer.applied is not None:
+        observer.applied.append((op, (x,), t))
     _attach(op, x, t, "")
     if requires_grad(x):
         _record(op, (t,), x, None)
@@ -104,7 +113,7 @@ def look_at_many(op: Any, x: TensorBase, parts: list[Any]) -> tuple[Any, ...]:
     that lead to each output, `op` is the one node they share."""
     profile: Any = observer.profile if state.active != 0 else None
     if profile is None:
-        shown = [part.forward(x._array) for part in parts]
+        shown = [_seen(part, x._array) for part in parts]
     else:
         shown = profile(op, (x._array,), lambda raw: [part.forward(raw) for part in parts])
     results: list[TensorBase] = []
@@ -112,11 +121,24 @@ def look_at_many(op: Any, x: TensorBase, parts: list[Any]) -> tuple[Any, ...]:
         t = wrap_as(shown[k], x._storage)
         _attach(parts[k], x, t, "multi-output")
         results.append(t)
+    if observer.applied is not None:
+        observer.applied.append((op, (x,), tuple(results), parts))
     if results and requires_grad(x):
         _record(op, tuple(results), x, [(t._array.shape, t._array.dtype) for t in results])
     if stack.tangents != 0:
         push_views(op, x, results, parts)
     return tuple(results)
+
+
+def _seen(op: Any, raw: Any) -> Any:
+    """What a view op shows of an array."""
+    known: Op = op
+    kernel = known.forward_kernel
+    if kernel is not None and kernel is not UNSOUGHT:
+        y = kernel(raw)
+        if y is not None:
+            return y
+    return op.forward(raw)
 
 
 def _attach(op: Any, x: TensorBase, t: TensorBase, how: str) -> None:

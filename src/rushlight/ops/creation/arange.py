@@ -8,11 +8,13 @@ import warnings
 from typing import Any, Final
 
 from rushlight import dtypes
-from rushlight.arrays import making
+from rushlight.arrays import kernels, making
 from rushlight.arrays import vocabulary as v
+from rushlight.arrays.device import CPU, current
 from rushlight.arrays.host import move
 from rushlight.core.families import is_complex as holds_complex
 from rushlight.core.graph import Node, Op, TensorBase, wrap
+from rushlight.core.record import finish
 from rushlight.dtypes import type_name
 from rushlight.ops.checks import is_batched, not_implemented, unmatched
 from rushlight.ops.creation.tensor import (
@@ -25,7 +27,7 @@ from rushlight.ops.creation.tensor import (
 )
 from rushlight.ops.each_member import one_by_one
 from rushlight.ops.numbers import Number, Operand
-from rushlight.ops.registry import function, op
+from rushlight.ops.registry import function, guarded, op, said, variant
 from rushlight.ops.view.expand import broadcast_shape
 
 # --- counted --------------------------------------------------------------------------------------
@@ -40,21 +42,10 @@ bool requires_grad = False)
 """
 
 
-@function(method=False)
-def arange(
+def _arange(
     *args: Any, out: Any = None, dtype: Any = None, layout: Any = None, device: Any = None,
     pin_memory: bool = False, requires_grad: bool = False, **named: Any,
 ) -> Any:  # fmt: skip
-    """The numbers from `start`, by `step`, before `end`.
-
-    Args:
-        args: `end`; or `start`, `end`, and `step` if it is not 1.
-
-    >>> torch.arange(5)
-    tensor([0, 1, 2, 3, 4])
-    >>> torch.arange(1, 2.5, 0.5)
-    tensor([1.0000, 1.5000, 2.0000])
-    """
     slots: dict[str, Any] = dict(named)
     names = ("end",) if len(args) == 1 and "end" not in named else ("start", "end", "step")
     for key, value in zip(names, args, strict=False):
@@ -86,6 +77,46 @@ def arange(
     array = making.arange(start, end, step, kind.numpy)
     return write_created(
         "arange", out, move(array, place_of(device, "arange")), want, requires_grad
+    )
+
+
+_any_arange: Final = guarded(variant(_arange, "arange", ""), "arange")
+
+
+@function(method=False, bare=True)
+def arange(
+    *args: Any, out: Any = None, dtype: Any = None, layout: Any = None, device: Any = None,
+    pin_memory: bool = False, requires_grad: bool = False, **named: Any,
+) -> Any:  # fmt: skip
+    """The numbers from `start`, by `step`, before `end`.
+
+    Args:
+        args: `end`; or `start`, `end`, and `step` if it is not 1.
+
+    >>> torch.arange(5)
+    tensor([0, 1, 2, 3, 4])
+    >>> torch.arange(1, 2.5, 0.5)
+    tensor([1.0000, 1.5000, 2.0000])
+    """
+    if (
+        out is layout is device is None and requires_grad is pin_memory is False and not named
+        and (dtype is None or type(dtype) is dtypes.dtype) and current() is CPU
+    ):  # fmt: skip
+        kind = -1 if dtype is None else dtype.numpy.num
+        array = kernels.counted(args, kind, dtypes.default.numpy.num)
+        if array is not None:
+            return finish(wrap(array))
+    return _any_arange(
+        *args,
+        **said(
+            named,
+            out=out,
+            dtype=dtype,
+            layout=layout,
+            device=device,
+            pin_memory=pin_memory,
+            requires_grad=requires_grad,
+        ),
     )
 
 

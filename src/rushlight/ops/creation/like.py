@@ -6,7 +6,7 @@ import warnings
 from typing import Any, Final
 
 from rushlight import dtypes
-from rushlight.arrays import making
+from rushlight.arrays import kernels, making
 from rushlight.arrays import vocabulary as v
 from rushlight.arrays.batched import bottom, without_histories
 from rushlight.arrays.device import CPU
@@ -50,6 +50,14 @@ def _export_like(name: str, value: int | None, text: str, example: str, shown: s
         pin_memory: bool = False, requires_grad: bool = False,
         memory_format: Any = dtypes.preserve_format,
     ) -> Any:  # fmt: skip
+        if (
+            value is not None and dtype is layout is device is None
+            and isinstance(input, TensorBase)
+            and requires_grad is pin_memory is False and memory_format is dtypes.preserve_format
+        ):  # fmt: skip
+            array = kernels.filled_as(value, input._array)
+            if array is not None:
+                return finish(wrap(array))
         t = alike(name, input, dtype, layout, device, pin_memory, requires_grad, memory_format)
         if value is not None:
             t._array.fill(value)

@@ -6,7 +6,7 @@ import warnings
 from typing import Any, Final
 
 from rushlight import dtypes
-from rushlight.arrays import making
+from rushlight.arrays import kernels, making
 from rushlight.arrays import vocabulary as v
 from rushlight.arrays.batched import ITEM
 from rushlight.arrays.device import CPU, current, device
@@ -18,7 +18,7 @@ from rushlight.ops import numbers
 from rushlight.ops.checks import is_batched
 from rushlight.ops.numbers import Number
 from rushlight.ops.out import check_out, write_array
-from rushlight.ops.registry import describe, function, variant
+from rushlight.ops.registry import describe, function, guarded, said, variant
 from rushlight.ops.shape.contiguous import lend
 
 COPIES: Final = (
@@ -275,15 +275,42 @@ def size_named(name: str, named: dict[str, Any]) -> Any:
 
 
 def _export_filled(name: str, value: int, example: str, shown: str) -> None:
-    def make(
+    def whole(
         *size: Any, out: Any = None, dtype: Any = None, layout: Any = None, device: Any = None,
         pin_memory: bool = False, requires_grad: bool = False, **named: Any,
     ) -> Any:  # fmt: skip
         shape = size_of(name, size, size_named(name, named))
         return fill_new(name, shape, value, out, dtype, layout, device, pin_memory, requires_grad)
 
+    rest = guarded(variant(whole, name, ""), name)
+
+    def make(
+        *size: Any, out: Any = None, dtype: Any = None, layout: Any = None, device: Any = None,
+        pin_memory: bool = False, requires_grad: bool = False, **named: Any,
+    ) -> Any:  # fmt: skip
+        if (
+            out is layout is device is None and requires_grad is pin_memory is False and not named
+            and (dtype is None or type(dtype) is dtypes.dtype) and current() is CPU
+        ):  # fmt: skip
+            kind = dtypes.default if dtype is None else dtype
+            array = kernels.filled(size, value, kind.numpy.num)
+            if array is not None:
+                return finish(wrap(array))
+        return rest(
+            *size,
+            **said(
+                named,
+                out=out,
+                dtype=dtype,
+                layout=layout,
+                device=device,
+                pin_memory=pin_memory,
+                requires_grad=requires_grad,
+            ),
+        )
+
     text = describe(f"A tensor of {name}.", f"torch.{name}({example})", shown)
-    function(method=False)(variant(make, name, text))
+    function(method=False, bare=True)(variant(make, name, text))
 
 
 _export_filled("zeros", 0, "2, 3", "tensor([[0., 0., 0.],\n        [0., 0., 0.]])")

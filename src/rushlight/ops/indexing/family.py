@@ -12,6 +12,7 @@ from collections.abc import Callable
 from typing import Any, ClassVar, Final
 
 from rushlight import dtypes
+from rushlight.arrays import kernels
 from rushlight.arrays import vocabulary as v
 from rushlight.arrays.batched import bottom
 from rushlight.arrays.host import has_values
@@ -117,6 +118,8 @@ def check_bounds(
 
     What is merely the record of an array is not looked at.
     """
+    if kernels.within(-size if negative else 0, size, index):
+        return
     index = bottom(index)
     if not has_values(index) or index.size == 0:
         return
@@ -128,8 +131,18 @@ def check_bounds(
         raise error(text.format(i=first, n=size))
 
 
-def check_along(name: str, x: Any, dim: int, index: Any, src: Any, what: str) -> None:
-    """The checks of `gather` and `scatter*` (`what` is PyTorch's name for the tensor)."""
+def check_places(index: Any, shape: tuple[int, ...], dim: int) -> None:
+    """The places of an index along `dim` of an array of `shape` are in range."""
+    axis = dim % max(len(shape), 1)
+    text = f"index {{i}} is out of bounds for dimension {axis} with size {{n}}"
+    check_bounds(index, shape[axis] if shape else 1, text, RuntimeError)
+
+
+def check_along(
+    name: str, x: Any, dim: int, index: Any, src: Any, what: str, bounds: bool = True
+) -> None:
+    """The checks of `gather` and `scatter*` (`what` is PyTorch's name for the tensor). Without
+    `bounds` the places themselves are not looked at."""
     check_tensor(index, name, "index", 3)
     ix = index._array
     if not ix.size:
@@ -155,9 +168,8 @@ def check_along(name: str, x: Any, dim: int, index: Any, src: Any, what: str) ->
             break
     else:
         if src is None or all(a <= b for a, b in zip(sizes, src._array.shape, strict=False)):
-            size = shape[axis] if shape else 1
-            text = f"index {{i}} is out of bounds for dimension {axis} with size {{n}}"
-            check_bounds(ix, size, text, RuntimeError)
+            if bounds:
+                check_places(ix, shape, dim)
             return
     text = f"Expected index {list(sizes)} to be no larger than self {list(shape)} apart from "
     text += f"dimension {axis}"

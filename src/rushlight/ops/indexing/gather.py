@@ -6,12 +6,14 @@ import math
 from collections.abc import Iterator
 from typing import Any
 
+from rushlight.arrays import kernels
 from rushlight.arrays import vocabulary as v
 from rushlight.core.graph import Node, TensorBase, wrap
 from rushlight.core.record import apply
+from rushlight.core.transforms.stack import stack
 from rushlight.ops.checks import from_end, one_dim
 from rushlight.ops.each_member import batch_leading
-from rushlight.ops.indexing.family import Along, check_along
+from rushlight.ops.indexing.family import Along, check_along, check_places
 from rushlight.ops.registry import function, implements, op
 from rushlight.ops.sample_inputs import Draw
 
@@ -58,7 +60,11 @@ class Gather(Along):
     params = ("dim", "sparse_grad")
     sparse_grad: bool = False
 
+    def mover(self, rule: str) -> Any:
+        return kernels.bound(kernels.gathered, self.dim) if rule == "forward" else None
+
     def forward(self, x: Any, index: Any) -> Any:
+        check_places(index, x.shape, self.dim)
         return gather_any_rank(x, self.dim, index)
 
     def vjp(self, node: Any, g: Any, index: Any) -> Any:
@@ -103,7 +109,7 @@ class Ungather(Along):
         yield Ungather((3, 2), -2), draw.real(4, 2), draw.ints(0, 3, 4, 2)
 
 
-@function(out=True)
+@function(out=True, settles=True)
 def gather(input: Any, dim: int, index: Any, *, sparse_grad: bool = False) -> Any:
     """Pick values along `dim`: for dim=0 of two, out[i][j] = input[index[i][j]][j].
 
@@ -112,7 +118,8 @@ def gather(input: Any, dim: int, index: Any, *, sparse_grad: bool = False) -> An
             [4, 3]])
     """
     dim = one_dim(dim, input._array.ndim)
-    check_along("gather", input, dim, index, None, "input")
+    # the op looks at the places, but inside `vmap` it does not know which dimension users see
+    check_along("gather", input, dim, index, None, "input", stack.batches != 0)
     return Gather(dim, bool(sparse_grad)), (input, index)
 
 

@@ -18,11 +18,13 @@ from operator import index as as_index
 from typing import Any, ClassVar, Final
 
 from rushlight import dtypes
+from rushlight.arrays import kernels
 from rushlight.arrays import vocabulary as v
 from rushlight.arrays.host import asarray, from_host, is_array, is_scalar
 from rushlight.arrays.layouts import lay_out
 from rushlight.arrays.vocabulary import ALL
 from rushlight.core.graph import Node, Op, TensorBase, normal, wrap
+from rushlight.core.recall import Memo, ask, recall
 from rushlight.core.record import evaluate, finish, make_node, save_values
 from rushlight.core.transforms.lift import lift
 from rushlight.core.transforms.stack import stack
@@ -87,6 +89,10 @@ class Index(Indexed):
     index: tuple[Any, ...]
     dynamic: bool = False
 
+    def mover(self, rule: str) -> Any:
+        plain = rule == "forward" and not self.dynamic and all(i is v.SLOT for i in self.index)
+        return kernels.bound(kernels.picked, 0) if plain else None
+
     def forward(self, x: Any, *arrays: Any) -> Any:
         return v.pick(x, self.index, *arrays)
 
@@ -111,6 +117,10 @@ class Index(Indexed):
         )
         yield Index((v.SLOT,), True), draw.real(3, 2), draw.mask(3, 2)
         yield Index((ALL, v.SLOT), True), draw.real(2, 4), draw.mask(4)
+
+
+_NAMED: Final = Index(_FIRST)
+_MASKED: Final = Index(_FIRST, True)
 
 
 @op
@@ -522,17 +532,26 @@ def getitem(self: Any, index: Any) -> Any:
             and index._array.ndim <= self._array.ndim
         ):
             item = check_index(index, self, 0)
-            return run_indexed(Index(_FIRST, item._array.dtype.kind == "b"), (self, item))
-        view, pattern, arrays = take_apart(self, _as_tuple(index))
-        if pattern:
-            masks = any(a._array.dtype.kind == "b" for a in arrays)
-            return run_indexed(Index(pattern, masks), (view, *arrays))
-        return apply_view(Alias(), view) if view is self else view
+            return run_indexed(_MASKED if item._array.dtype.kind == "b" else _NAMED, (self, item))
+        found = recall(_looks, (self, index), {})
+        return ask(_looks, _index, None, (self, index), {}) if found is None else found
     except Exception as error:
         if takes_over((index,), {}):
             return overridden(getitem, self, index)
         hide_insides(error)
         raise
+
+
+def _index(self: Any, index: Any) -> Any:
+    """What an index shows of a tensor, and picks from that."""
+    view, pattern, arrays = take_apart(self, _as_tuple(index))
+    if pattern:
+        masks = any(a._array.dtype.kind == "b" for a in arrays)
+        return run_indexed(Index(pattern, masks), (view, *arrays))
+    return apply_view(Alias(), view) if view is self else view
+
+
+_looks: Final = Memo()  # of indices that show a view
 
 
 # --- writing --------------------------------------------------------------------------------------

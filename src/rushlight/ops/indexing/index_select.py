@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from typing import Any, Final
 
 from rushlight import dtypes
+from rushlight.arrays import kernels
 from rushlight.arrays import vocabulary as v
 from rushlight.arrays.batched import Batched
 from rushlight.core.families import is_complex
@@ -117,7 +118,12 @@ class IndexSelect(Vector):
     inputs, saves = ("self", "index"), ("index",)
     lies = "rows"
 
+    def mover(self, rule: str) -> Any:
+        return kernels.bound(kernels.selected, self.dim) if rule == "forward" else None
+
     def forward(self, x: Any, index: Any) -> Any:
+        size = x.shape[self.dim] if x.ndim else 1
+        family.check_bounds(index, size, "index out of range in self", IndexError)
         return self.pick(x, index)
 
     def vjp(self, node: Any, g: Any, index: Any) -> Any:
@@ -139,7 +145,7 @@ class IndexSelect(Vector):
         yield IndexSelect(-1), draw.real(3), draw.ints(0, 3, 0)
 
 
-@function(out=True)
+@function(out=True, settles=True)
 def index_select(input: Any, dim: int, index: Any) -> Any:
     """The slices of `input` along `dim` at the places of the vector `index`.
 
@@ -159,7 +165,6 @@ def index_select(input: Any, dim: int, index: Any) -> Any:
         raise RuntimeError(
             f"index_select(): Index to scalar can have only 1 value, got {array.size} value(s)"
         )
-    _check_vector(input, dim, index, IndexError, "index out of range in self")
     return IndexSelect(dim), (input, index)
 
 

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from typing import Any, ClassVar, Final
 
 from rushlight import dtypes
+from rushlight.arrays import kernels
 from rushlight.arrays import vocabulary as v
 from rushlight.arrays.batched import bottom
 from rushlight.arrays.host import has_values, is_scalar
@@ -278,6 +279,9 @@ class MaskedSelect(Masked):
             )
         return None
 
+    def mover(self, rule: str) -> Any:
+        return kernels.masked if rule == "forward" else None
+
     def forward(self, x: Any, mask: Any) -> Any:
         shape = broadcast_shape(mask.shape, x.shape)
         return v.pick(v.broadcast(x, shape), _FIRST, v.broadcast(mask, shape))
@@ -297,7 +301,7 @@ class MaskedSelect(Masked):
         yield MaskedSelect(), draw.real(), draw.mask()
 
 
-@function(out=True)
+@function(out=True, settles=True)
 def masked_select(input: Any, mask: Any) -> Any:
     """The values of `input` where the boolean `mask` is true, as a vector.
 

@@ -125,7 +125,7 @@ def linalg_norm(
     return write_out("linalg_norm", (A,), out, compute)
 
 
-@function()
+@function(settles=True)
 @numpy_names
 def norm(
     input: Any, p: Number | str | None = "fro", dim: Any = None, keepdim: bool = False, *,

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from rushlight import dtypes
+from rushlight.arrays import kernels
 from rushlight.arrays import vocabulary as v
 from rushlight.arrays.batched import bottom
 from rushlight.arrays.host import has_values
@@ -37,7 +38,12 @@ class Embedding(Op):
     complex_too = True
     lies = "rows"
 
+    def mover(self, rule: str) -> Any:
+        return kernels.looked_up if rule == "forward" else None
+
     def forward(self, w: Any, i: Any) -> Any:
+        if outside(i, w.shape[-2]):
+            raise _no_row(i, w.shape[-2])
         return v.pick(w, (v.SLOT,), i)
 
     def vjp(self, node: Any, g: Any, i: Any) -> Any:
@@ -89,8 +95,6 @@ def _embed(weight: Any, indices: Any, padding_idx: int, by_freq: bool, sparse: b
         )
     if w.ndim != 2:
         raise RuntimeError("'weight' must be 2-D")
-    if outside(i, w.shape[0]):
-        raise _no_row(i, w.shape[0])
     if sparse and by_freq and (weight._requires_grad or weight._node is not None) and recording():
         raise RuntimeError(
             "embedding_backward: scale_grad_by_freq not supported with sparse gradients"
@@ -116,6 +120,8 @@ def _no_row(i: Any, n: int) -> IndexError:
 
 def outside(i: Any, n: int) -> bool:
     """Whether some index is not in [0, n): read as unsigned, negative ones are the largest."""
+    if kernels.within(0, n, i):
+        return False
     i = bottom(i)
     if i.size == 0 or not has_values(i):
         return False

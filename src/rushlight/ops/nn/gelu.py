@@ -42,7 +42,7 @@ class Elu(Piecewise):
 SELU = Elu(1.6732632423543772, 1.0507009873554805, 1.0)
 
 
-@functional()
+@functional(settles=True)
 def elu(input: Any, alpha: Number = 1.0, inplace: bool = False) -> Any:
     """x above 0, alpha * (exp(x) - 1) below.
 
@@ -157,7 +157,7 @@ class Gelu(Activation):
         return (0.5 + 0.5 * special(x * math.sqrt(0.5), "erf") + x * density,)
 
 
-@functional()
+@functional(settles=True)
 def gelu(input: Any, *, approximate: str = "none") -> Any:
     """x times the probability that a standard normal variable is below x; with 'tanh', a near
     formula.
@@ -233,7 +233,7 @@ class Softplus(Piecewise):
         return where(z > self.threshold, g, g * special(z, "expit"))
 
 
-@functional()
+@functional(settles=True)
 def softplus(input: Any, beta: Number = 1, threshold: Number = 20) -> Any:
     """log(1 + exp(beta * x)) / beta; x itself where beta * x is above the threshold.
 
@@ -268,7 +268,7 @@ class LogSigmoid(Activation):
 by_name["log_expit"] = LogSigmoid()  # what rules write as special(x, "log_expit")
 
 
-@functional()
+@functional(settles=True)
 def logsigmoid(input: Any) -> Any:
     """log(sigmoid(x)), exact where sigmoid(x) would round to 0.
 
@@ -278,7 +278,7 @@ def logsigmoid(input: Any) -> Any:
     return act("logsigmoid", shared_op(LogSigmoid), input)
 
 
-@functional()
+@functional(settles=True)
 def softsign(input: Any) -> Any:
     """x / (1 + |x|).
 

@@ -42,7 +42,7 @@ class Hardtanh(Piecewise):
         return where((x <= self.min_val) | (x >= self.max_val), 0, g)
 
 
-@functional()
+@functional(settles=True)
 def hardtanh(
     input: Any, min_val: Number = -1.0, max_val: Number = 1.0, inplace: bool = False
 ) -> Any:
@@ -65,7 +65,7 @@ def hardtanh_(input: Any, min_val: Number = -1.0, max_val: Number = 1.0) -> Any:
     return hardtanh(input, min_val, max_val, True)
 
 
-@functional()
+@functional(settles=True)
 def relu6(input: Any, inplace: bool = False) -> Any:
     """min(max(0, x), 6), element by element.
 
@@ -237,7 +237,7 @@ def hardshrink(input: Any, lambd: Number = 0.5) -> Any:
     )
 
 
-@functional()
+@functional(settles=True)
 def tanhshrink(input: Any) -> Any:
     """x - tanh(x).
 

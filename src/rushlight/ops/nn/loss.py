@@ -7,7 +7,6 @@ numbers, which its nodes show).
 from __future__ import annotations
 
 import math
-import warnings
 from collections.abc import Iterator
 from typing import Any, ClassVar, Final
 
@@ -19,6 +18,7 @@ from rushlight.ops.checks import not_implemented
 from rushlight.ops.each_member import align_members
 from rushlight.ops.sample_inputs import Draw
 from rushlight.ops.view.expand import broadcast_shape
+from rushlight.ops.warned import warn_caller
 
 NONE, MEAN, SUM = 0, 1, 2
 REDUCTIONS = {"none": NONE, "mean": MEAN, "sum": SUM}
@@ -131,10 +131,9 @@ def reduction_enum(
     if size_average is not None or reduce is not None:
         averages, reduces = size_average is not False, reduce is not False
         reduction = ("mean" if averages else "sum") if reduces else "none"
-        warnings.warn(
+        warn_caller(
             "size_average and reduce args will be deprecated, please use "
             f"reduction='{reduction}' instead.",
-            stacklevel=level,
         )
     if reduction not in REDUCTIONS:
         raise ValueError(f"{reduction} is not a valid value for reduction")

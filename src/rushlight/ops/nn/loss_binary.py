@@ -137,7 +137,7 @@ class BinaryCrossEntropyWithLogits(TwoSided):
             yield cls(reduction, 2), x, t, draw.positive(2, 3), draw.positive(2, 3)
 
 
-@functional()
+@functional(settles=True)
 def binary_cross_entropy_with_logits(
     input: Any, target: Any, weight: Any = None, size_average: bool | None = None,
     reduce: bool | None = None, reduction: str = "mean", pos_weight: Any = None,

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import warnings
 from collections.abc import Iterator
 from typing import Any, ClassVar, Final
 
@@ -22,6 +21,7 @@ from rushlight.ops.nn.softmax import LogSoftmax, apply_along
 from rushlight.ops.operands import integral
 from rushlight.ops.registry import functional, functions, op, shared_op
 from rushlight.ops.sample_inputs import Draw
+from rushlight.ops.warned import warn_caller
 
 _INT64: Final = dtypes.int64.numpy
 
@@ -355,12 +355,11 @@ def kl_div(
         raise RuntimeError("kl_div: Integral inputs not supported.")
     batchmean = reduction == "batchmean" and size_average is None and reduce is None
     if reduction == "mean" and size_average is None and reduce is None:
-        warnings.warn(
+        warn_caller(
             "reduction: 'mean' divides the total loss by both the batch size and the support size."
             "'batchmean' divides only by the batch size, and aligns with the KL div math "
             "definition.'mean' will be changed to behave the same as 'batchmean' in the next major "
             "release.",
-            stacklevel=2,
         )
     how = SUM if batchmean else reduction_enum(reduction, size_average, reduce)
     if log_target:

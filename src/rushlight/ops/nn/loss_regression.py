@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import warnings
 from collections.abc import Iterator
 from typing import Any
 
@@ -25,6 +24,7 @@ from rushlight.ops.nn.loss import (
 )
 from rushlight.ops.registry import functional, functions, op, shared_op
 from rushlight.ops.sample_inputs import Draw
+from rushlight.ops.warned import warn_caller
 from rushlight.size import Size
 
 
@@ -32,11 +32,10 @@ from rushlight.size import Size
 def check_pair(input: Any, target: Any) -> None:
     """Warn of a target that would be broadcast."""
     if input._array.shape != target._array.shape:
-        warnings.warn(
+        warn_caller(
             f"Using a target size ({Size(target._array.shape)}) that is different to the input "
             f"size ({Size(input._array.shape)}). This will likely lead to incorrect results due to "
             "broadcasting. Please ensure they have the same size.",
-            stacklevel=3,
         )
 
 
@@ -66,7 +65,7 @@ class MseLoss(DifferenceLoss):
         yield from sample_pairs(MseLoss, draw)
 
 
-@functional()
+@functional(settles=True)
 def mse_loss(
     input: Any, target: Any, size_average: bool | None = None, reduce: bool | None = None,
     reduction: str = "mean", weight: Any = None,
@@ -86,7 +85,7 @@ def mse_loss(
     return apply(shared_op(MseLoss, how, a._array.ndim), a, b)
 
 
-@functional()
+@functional(settles=True)
 def l1_loss(
     input: Any, target: Any, size_average: bool | None = None, reduce: bool | None = None,
     reduction: str = "mean", weight: Any = None,
@@ -125,7 +124,7 @@ class SmoothL1Loss(DifferenceLoss):
         yield from sample_pairs(SmoothL1Loss, draw, 0.7)
 
 
-@functional()
+@functional(settles=True)
 def smooth_l1_loss(
     input: Any, target: Any, size_average: bool | None = None, reduce: bool | None = None,
     reduction: str = "mean", beta: float = 1.0,
@@ -170,7 +169,7 @@ class HuberLoss(DifferenceLoss):
         yield from sample_pairs(HuberLoss, draw, 0.7)
 
 
-@functional()
+@functional(settles=True)
 def huber_loss(
     input: Any, target: Any, reduction: str = "mean", delta: float = 1.0, weight: Any = None
 ) -> Any:

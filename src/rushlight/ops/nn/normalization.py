@@ -305,7 +305,7 @@ def _check_kinds(kernel: str, x: Any, *others: Any) -> None:
             raise RuntimeError(f"mixed dtype (CPU): expect parameter to have scalar type of {want}")
 
 
-@functional()
+@functional(settles=True)
 def layer_norm(
     input: Any, normalized_shape: Any, weight: Any = None, bias: Any = None, eps: float = 1e-5
 ) -> Any:

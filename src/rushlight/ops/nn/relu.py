@@ -88,7 +88,7 @@ class LeakyRelu(Piecewise):
         return where(x > 0, g, g * self.negative_slope)
 
 
-@functional()
+@functional(settles=True)
 def leaky_relu(input: Any, negative_slope: Number = 0.01, inplace: bool = False) -> Any:
     """x above 0, negative_slope * x below.
 

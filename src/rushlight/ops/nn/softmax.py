@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import functools
 import math
-import warnings
 from typing import Any, Final
 
 from rushlight import dtypes
@@ -26,6 +25,7 @@ from rushlight.ops.reduction.family import narrow, widen
 from rushlight.ops.registry import describe, function, functional, functions, op, shared_op, variant
 from rushlight.ops.sample_inputs import drawn
 from rushlight.ops.view.expand import broadcast_shape
+from rushlight.ops.warned import warn_caller
 
 _FLOAT32: Final = dtypes.float32.numpy
 
@@ -141,10 +141,9 @@ def _implicit(title: str, input: Any, dim: Any, level: int) -> Any:
     """The dimension that older code left out: PyTorch still guesses, and warns."""
     if dim is not None:
         return dim
-    warnings.warn(
+    warn_caller(
         f"Implicit dimension choice for {title} has been deprecated. Change the call to include "
         "dim=X as an argument.",
-        stacklevel=level,
     )
     return 0 if input._array.ndim in (0, 1, 3) else 1
 
@@ -162,9 +161,11 @@ def _export(cls: Any, text: str, example: str, shown: str, half: str) -> None:
         return apply_along(cls, name, input, _implicit(name, input, dim, _stacklevel), dtype)
 
     doc = describe(text, f"torch.{name}(torch.tensor([{example}]), dim=0)", shown)
-    function()(variant(free, name, doc))
+    function(settles=True)(variant(free, name, doc))
     call = f"torch.nn.functional.{name}(torch.tensor([0., 0.]), dim=0)"
-    functional()(variant(guessing, name, describe(text, call, f"tensor([{half}, {half}])")))
+    functional(settles=True)(
+        variant(guessing, name, describe(text, call, f"tensor([{half}, {half}])"))
+    )
 
 
 _export(
@@ -213,7 +214,7 @@ def gumbel_softmax(
     tensor(1.)
     """
     if eps != 1e-10:
-        warnings.warn("`eps` parameter is deprecated and has no effect.", stacklevel=2)
+        warn_caller("`eps` parameter is deprecated and has no effect.")
     kind = dtypes.contiguous_format
     noise = functions["empty_like"](logits, memory_format=kind).exponential_()
     soft = apply_along(Softmax, "softmax", (logits - noise.log()) / tau, dim, None)
@@ -280,7 +281,7 @@ def glu(input: Any, dim: int = -1) -> Any:
 
 
 # --- likeness -------------------------------------------------------------------------------------
-@functional()
+@functional(settles=True)
 def normalize(input: Any, p: Any = 2.0, dim: Any = 1, eps: float = 1e-12, out: Any = None) -> Any:
     """input divided by its norm along `dim`, or by `eps` where that is larger.
 

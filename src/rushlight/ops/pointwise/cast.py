@@ -4,10 +4,10 @@ make arrays, when a rule runs on tensors."""
 from __future__ import annotations
 
 import builtins
-import warnings
 from typing import Any, Final, NoReturn
 
 from rushlight import dtypes
+from rushlight.arrays import kernels
 from rushlight.arrays import vocabulary as v
 from rushlight.arrays.device import CPU, device
 from rushlight.arrays.host import cupy, device_of
@@ -19,6 +19,7 @@ from rushlight.ops.checks import check_tensor
 from rushlight.ops.creation.tensor import dtype_of, order_for
 from rushlight.ops.registry import function, implements, op
 from rushlight.ops.sample_inputs import drawn
+from rushlight.ops.warned import warn_caller
 
 
 @op
@@ -36,6 +37,17 @@ class ToCopy(Op):
     place: Any = None
     order: Any = None
     source: Any = None  # where the gradient goes back to
+
+    def mover(self, rule: str) -> Any:
+        if self.place is not None or self.source is not None:
+            return None
+        if rule == "vjp":
+            return kernels.same
+        if self.order is not None:
+            return kernels.in_new_rows if self.order == () and self.dtype is None else None
+        return (
+            kernels.copied if self.dtype is None else kernels.bound(kernels.recast, self.dtype.num)
+        )
 
     def forward(self, x: Any) -> Any:
         y = x if self.place is None else v.moved(x, self.place)
@@ -77,9 +89,7 @@ def convert(
     elif place is None and want is None and not copy:
         return x
     if want is not None and raw.dtype.kind == "c" and dtype.numpy.kind not in "cbW":
-        warnings.warn(
-            "Casting complex values to real discards the imaginary part", UserWarning, stacklevel=3
-        )
+        warn_caller("Casting complex values to real discards the imaginary part")
     return apply(ToCopy(want, place, order, source), x)
 
 
@@ -103,7 +113,7 @@ def _refuse_to(args: tuple[Any, ...], named: dict[str, Any]) -> NoReturn:
     )
 
 
-@function(free=False)
+@function(free=False, settles=True)
 def to(input: Any, *args: Any, **named: Any) -> Any:
     """The tensor in another dtype or on another device, or like another tensor: itself where
     nothing changes.
@@ -155,7 +165,7 @@ def _method(name: str, dtype: dtypes.dtype) -> None:
     cast_to.__doc__ = (
         f"{name}(memory_format=torch.preserve_format) -> Tensor: the same as `to({dtype})`."
     )
-    function(name=name, free=False)(cast_to)
+    function(name=name, free=False, settles=True)(cast_to)
 
 
 for _name, _dtype in (

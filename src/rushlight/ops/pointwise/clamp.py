@@ -180,7 +180,7 @@ def _modest(bound: Any) -> bool:
     return bound is None or isinstance(bound, complex) or 0 <= bound <= 127
 
 
-@function(out=True, inplace=True, aliases=("clip",))
+@function(out=True, inplace=True, aliases=("clip",), settles=True)
 def clamp(input: Any, min: Operand | None = None, max: Operand | None = None) -> Any:
     """Each element, but at least `min` and at most `max`: numbers or tensors.
 
@@ -234,7 +234,7 @@ def _declare_bound(side: str, word: str, gives: str, by_tensor: Any, by_number: 
         f"Each element, but at {word} `{side}`.",
         f"torch.{name}(torch.tensor([-1., 2.]), 0)", gives,
     )  # fmt: skip
-    function(out=True, inplace=True)(variant(fn, name, text, bound=side))
+    function(out=True, inplace=True, settles=True)(variant(fn, name, text, bound=side))
 
 
 _declare_bound("min", "least", "tensor([0., 2.])", ClampMin(), ClampMinNumber)
@@ -292,7 +292,7 @@ class LerpNumber(Numbered):
 LERP = Lerp()
 
 
-@function(out=True, inplace=True)
+@function(out=True, inplace=True, settles=True)
 def lerp(input: Any, end: Any, weight: Operand) -> Any:
     """On the way from `input` to `end`, at `weight`: a number or a tensor.
 
@@ -406,7 +406,7 @@ def _fused(cls: Any, text: str, at: str, gives: str) -> None:
         return (usual if value == 1 else cls(value)), xs
 
     whole = describe(text, f"torch.{name}({at})", gives)
-    function(out=True, inplace=True)(variant(fn, name, whole))
+    function(out=True, inplace=True, settles=True)(variant(fn, name, whole))
 
 
 _fused(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import warnings
 from collections.abc import Iterator
 from typing import Any, ClassVar, Final
 
@@ -43,6 +42,7 @@ from rushlight.ops.registry import (
     takes_over,
 )
 from rushlight.ops.sample_inputs import Draw
+from rushlight.ops.warned import warn_caller
 
 
 # --- comparisons ----------------------------------------------------------------------------------
@@ -350,6 +350,7 @@ def choose(condition: Any, a: Any, b: Any) -> Any:
     return apply(made, a, b, condition)
 
 
+@function(method=False, settles=True)
 def where(*args: Any, out: Any = None, **named: Any) -> Any:
     """Elements of `input` where `condition` holds, of `other` elsewhere; both may be numbers.
     With the condition alone: where it holds, as `nonzero(condition, as_tuple=True)`.
@@ -361,59 +362,43 @@ def where(*args: Any, out: Any = None, **named: Any) -> Any:
     >>> torch.where(x > 0, x, 0.)
     tensor([1., 0., 3.])
     """
-    try:
-        if len(args) == 3 and out is None and not named:
-            c, a, b = args
-            plain = isinstance(a, TensorBase) and isinstance(b, (TensorBase, int, float))
-            if plain and isinstance(c, TensorBase) and c._array.dtype is _BOOL:
-                return choose(c, a, b)
-        names = ("condition", "input", "other")
-        given = dict(zip(names, args))
-        given.update({("input" if name == "self" else name): x for name, x in named.items()})
-        xs = tuple(given[name] for name in names if name in given)
-        condition = given.get("condition")
-        fine = isinstance(condition, TensorBase) and len(args) + len(named) == len(xs) in (1, 3)
-        if not fine or not all(isinstance(x, TensorBase) or is_number(x) for x in xs):
-            raise invalid(
-                "where", xs, "(Tensor condition)",
-                "(Tensor condition, Tensor input, Tensor other, *, Tensor out = None)",
-                "(Tensor condition, Number self, Tensor other)",
-                "(Tensor condition, Tensor input, Number other)",
-                "(Tensor condition, Number self, Number other)",
-            )  # fmt: skip
-        assert isinstance(condition, TensorBase)
-        if len(xs) == 1:
-            return (
-                tuple(wrap(i) for i in v.nonzero(condition._array))
-                if condition._array.ndim
-                else (wrap(v.nonzero(v.reshape(condition._array, (1,)))[0]),)
-            )
-        kind = dtypes.of(condition._array.dtype)
-        if kind is dtypes.uint8:
-            warnings.warn(
-                "where received a uint8 condition tensor. This behavior is deprecated and will be "
-                "removed in a future version of PyTorch. Use a boolean condition instead.",
-                stacklevel=2,
-            )
-            condition = wrap(v.not_equal(condition._array, 0))
-        elif kind is not dtypes.bool_:
-            raise RuntimeError(
-                "where expected condition to be a boolean tensor, but got a tensor with dtype "
-                f"{kind.scalar_type}"
-            )
-        if out is not None:
-            a, b = operand(xs[1]), operand(xs[2])
-            return run_out("where", Where(result_dtype((a, b)).numpy), (a, b, condition), out)
-        return choose(condition, xs[1], xs[2])
-    except BLAMED as error:
-        if takes_over((*args, out), named):
-            return overridden(where, *args, out=out, **named)
-        if (better := better_error("where", where, args, named, error)) is not None:
-            raise better from None
-        raise
-
-
-functions["where"] = where
+    names = ("condition", "input", "other")
+    given = dict(zip(names, args))
+    given.update({("input" if name == "self" else name): x for name, x in named.items()})
+    xs = tuple(given[name] for name in names if name in given)
+    condition = given.get("condition")
+    fine = isinstance(condition, TensorBase) and len(args) + len(named) == len(xs) in (1, 3)
+    if not fine or not all(isinstance(x, TensorBase) or is_number(x) for x in xs):
+        raise invalid(
+            "where", xs, "(Tensor condition)",
+            "(Tensor condition, Tensor input, Tensor other, *, Tensor out = None)",
+            "(Tensor condition, Number self, Tensor other)",
+            "(Tensor condition, Tensor input, Number other)",
+            "(Tensor condition, Number self, Number other)",
+        )  # fmt: skip
+    assert isinstance(condition, TensorBase)
+    if len(xs) == 1:
+        return (
+            tuple(wrap(i) for i in v.nonzero(condition._array))
+            if condition._array.ndim
+            else (wrap(v.nonzero(v.reshape(condition._array, (1,)))[0]),)
+        )
+    kind = dtypes.of(condition._array.dtype)
+    if kind is dtypes.uint8:
+        warn_caller(
+            "where received a uint8 condition tensor. This behavior is deprecated and will be "
+            "removed in a future version of PyTorch. Use a boolean condition instead."
+        )
+        condition = wrap(v.not_equal(condition._array, 0))
+    elif kind is not dtypes.bool_:
+        raise RuntimeError(
+            "where expected condition to be a boolean tensor, but got a tensor with dtype "
+            f"{kind.scalar_type}"
+        )
+    if out is not None:
+        a, b = operand(xs[1]), operand(xs[2])
+        return run_out("where", Where(result_dtype((a, b)).numpy), (a, b, condition), out)
+    return choose(condition, xs[1], xs[2])
 
 
 @function(name="where", free=False, bare=True)
@@ -423,4 +408,4 @@ def _where_method(self: Any, condition: Any, other: Any) -> Any:
     Args:
         condition: where it is true the tensor's own element is taken, elsewhere `other`'s.
     """
-    return where(condition, self, other)
+    return functions["where"](condition, self, other)

@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from rushlight import dtypes, random
 from rushlight.arrays import vocabulary as v
-from rushlight.arrays.device import CPU, device
+from rushlight.arrays.device import CPU, current, device
 from rushlight.arrays.host import device_of, from_host, is_array, make_array, move, to_host
 from rushlight.core.graph import Op, TensorBase, wrap
 from rushlight.core.record import finish, keep_record
@@ -26,7 +26,7 @@ from rushlight.ops.creation.tensor import dtype_of, place_of, write_created
 from rushlight.ops.numbers import Operand, python_number
 from rushlight.ops.random import batching
 from rushlight.ops.random.batching import enclosing_vmap
-from rushlight.ops.registry import describe, function, variant
+from rushlight.ops.registry import describe, function, guarded, said, variant
 
 
 def _to_tensor(raw: Any) -> Any:
@@ -264,9 +264,12 @@ def _normal(array: Any, generator: Any) -> None:
 
 
 def _export_sampled(
-    name: str, draw: Callable[[Any, Any], None], options: str, text: str, shown: str
+    name: str, draw: Callable[[Any, Any], None], make: Any, end: float, text: str, shown: str
 ) -> None:
-    def sample(
+    """Make `torch.name`; `make` is the method of a twister that gives the array of most calls, of
+    numbers up to `end` or of that deviation."""
+
+    def whole(
         *size: Any, generator: Any = None, out: Any = None, dtype: Any = None, layout: Any = None,
         device: Any = None, requires_grad: bool = False, pin_memory: bool = False, **named: Any,
     ) -> Any:  # fmt: skip
@@ -277,16 +280,48 @@ def _export_sampled(
             requires_grad,
         )  # fmt: skip
 
+    rest = guarded(variant(whole, name, ""), name)
+
+    def sample(
+        *size: Any, generator: Any = None, out: Any = None, dtype: Any = None, layout: Any = None,
+        device: Any = None, requires_grad: bool = False, pin_memory: bool = False, **named: Any,
+    ) -> Any:  # fmt: skip
+        gen = random.default_generator if generator is None else generator
+        kind = dtypes.default if dtype is None else dtype
+        if (
+            type(gen) is random.Generator and type(kind) is dtypes.dtype and not named
+            and out is layout is device is None and requires_grad is pin_memory is False
+            and stack.batches == 0 and current() is CPU
+        ):  # fmt: skip
+            array = make(gen.bits, size, kind.numpy.num, 0.0, end)
+            if array is not None:
+                return finish(wrap(array))
+        return rest(
+            *size,
+            **said(
+                named,
+                generator=generator,
+                out=out,
+                dtype=dtype,
+                layout=layout,
+                device=device,
+                requires_grad=requires_grad,
+                pin_memory=pin_memory,
+            ),
+        )
+
     example = f"generator = torch.manual_seed(0)\n>>> torch.{name}(3)"
-    function(method=False)(variant(sample, name, describe(text, example, shown)))
+    function(method=False, bare=True)(variant(sample, name, describe(text, example, shown)))
 
 
 _export_sampled(
-    "rand", _uniform, ", device=None, requires_grad=False", "Numbers drawn evenly from [0, 1).",
+    "rand", _uniform, random.generator.Twister.new_uniform, 1.0,
+    "Numbers drawn evenly from [0, 1).",
     "tensor([0.4963, 0.7682, 0.0885])",
 )  # fmt: skip
 _export_sampled(
-    "randn", _normal, "", "Numbers drawn from a normal distribution of mean 0 and variance 1.",
+    "randn", _normal, random.generator.Twister.new_normals, 1.0,
+    "Numbers drawn from a normal distribution of mean 0 and variance 1.",
     "tensor([ 1.5410, -0.2934, -2.1788])",
 )  # fmt: skip
 
@@ -310,20 +345,10 @@ def _bound(name: str, argument: str, x: Any, position: int) -> int:
     return found
 
 
-@function(method=False)
-def randint(
+def _randint(
     *args: Any, generator: Any = None, out: Any = None, dtype: Any = None, layout: Any = None,
     device: Any = None, requires_grad: bool = False, pin_memory: bool = False, **named: Any,
 ) -> Any:  # fmt: skip
-    """Integers drawn evenly from [low, high).
-
-    Args:
-        args: `high` and `size`; or `low`, `high` and `size`.
-
-    >>> generator = torch.manual_seed(0)
-    >>> torch.randint(10, (3,))
-    tensor([4, 9, 3])
-    """
     gen = generator_of("randint", generator)
     given = dict(named)
     short = len(args) + len(named) == 2
@@ -347,6 +372,42 @@ def randint(
         "randint", shape, lambda a: random.random_(a, low, high, gen), out, dtype, layout, device,
         pin_memory, requires_grad, dtypes.int64,
     )  # fmt: skip
+
+
+_any_randint: Final = guarded(variant(_randint, "randint", ""), "randint")
+_new_integers: Final[Any] = random.generator.Twister.new_integers
+
+
+@function(method=False, bare=True)
+def randint(
+    *args: Any, generator: Any = None, out: Any = None, dtype: Any = None, layout: Any = None,
+    device: Any = None, requires_grad: bool = False, pin_memory: bool = False, **named: Any,
+) -> Any:  # fmt: skip
+    """Integers drawn evenly from [low, high).
+
+    Args:
+        args: `high` and `size`; or `low`, `high` and `size`.
+
+    >>> generator = torch.manual_seed(0)
+    >>> torch.randint(10, (3,))
+    tensor([4, 9, 3])
+    """
+    gen = random.default_generator if generator is None else generator
+    if (
+        type(gen) is random.Generator and (dtype is None or dtype is dtypes.int64) and not named
+        and out is layout is device is None and requires_grad is pin_memory is False
+        and stack.batches == 0 and current() is CPU and 2 <= len(args) <= 3
+    ):  # fmt: skip
+        low, high = (0, args[0]) if len(args) == 2 else args[:2]
+        if type(low) is int and type(high) is int and type(args[-1]) is tuple and low < high:
+            array = _new_integers(gen.bits, args[-1:], low, high - low)
+            if array is not None:
+                return finish(wrap(array))
+    options = said(
+        named, generator=generator, out=out, dtype=dtype, layout=layout, device=device,
+        requires_grad=requires_grad, pin_memory=pin_memory,
+    )  # fmt: skip
+    return _any_randint(*args, **options)
 
 
 @function(method=False)

@@ -102,7 +102,7 @@ _declare_test(Any_, "[[False, True], [False, False]]")
 _declare_test(All, "[[True, True], [False, True]]")
 
 
-@function()
+@function(settles=True)
 @numpy_names
 def count_nonzero(input: Any, dim: Any = None) -> Any:
     """How many elements are not zero.

@@ -12,6 +12,7 @@ import math
 from typing import Any
 
 from rushlight import dtypes, return_types
+from rushlight.arrays import kernels
 from rushlight.arrays import vocabulary as v
 from rushlight.core.families import conj, is_complex
 from rushlight.core.graph import Node, Op
@@ -89,6 +90,10 @@ class CumSum(Scan):
 
     name = "cumsum"
 
+    def mover(self, rule: str) -> Any:
+        plain = self.dtype is None
+        return kernels.bound(kernels.running, False, rule == "vjp", self.dim) if plain else None
+
     def forward(self, x: Any) -> Any:
         z = self.line(x)
         return self.unline(v.cumsum(z, -1), x.shape)
@@ -107,6 +112,10 @@ class CumProd(Scan):
     """The running product along `dim`."""
 
     name, saves = "cumprod", ("self", "result")
+
+    def mover(self, rule: str) -> Any:
+        plain = self.dtype is None and rule == "forward"
+        return kernels.bound(kernels.running, True, False, self.dim) if plain else None
 
     def forward(self, x: Any) -> Any:
         z = self.line(x)

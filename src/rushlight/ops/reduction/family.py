@@ -105,7 +105,7 @@ def declare(
 ) -> None:  # fmt: skip
     """Export `fn`, which the members of a family share, under a name of its own, and with NumPy's
     names for parameters. `how` are arguments of `function`."""
-    function(**how)(numpy_names(variant(fn, name, describe(text, example, gives))))
+    function(settles=True, **how)(numpy_names(variant(fn, name, describe(text, example, gives))))
 
 
 def numpy_names(fn: F) -> F:

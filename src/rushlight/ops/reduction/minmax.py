@@ -6,6 +6,7 @@ import math
 from typing import Any, ClassVar
 
 from rushlight import dtypes, return_types
+from rushlight.arrays import kernels
 from rushlight.arrays import vocabulary as v
 from rushlight.core.families import Reduce
 from rushlight.core.graph import Node, TensorBase
@@ -174,6 +175,12 @@ class Max(Chosen):
     aten = "max.dim"
     saved_names = "dim=dims keepdim self_sym_sizes=self.sizes"
     place: ClassVar[Any] = staticmethod(v.argmax)
+    most: ClassVar[bool] = True
+
+    def mover(self, rule: str) -> Any:
+        if rule != "forward":
+            return None
+        return kernels.bound(kernels.extreme, self.dim, self.most, self.keepdim)
 
     def choose(self, x: Any, dim: int) -> Any:
         return self.place(x, dim, True)
@@ -183,7 +190,7 @@ class Max(Chosen):
 class Min(Max):
     """The smallest along a dimension, and where: `x.min(dim)`."""
 
-    name, node, place = "min_dim", "MinBackward0", staticmethod(v.argmin)
+    name, node, place, most = "min_dim", "MinBackward0", staticmethod(v.argmin), False
     aten = "min.dim"
 
 

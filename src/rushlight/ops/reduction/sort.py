@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import Any, ClassVar
 
 from rushlight import dtypes, return_types
+from rushlight.arrays import kernels
 from rushlight.arrays import vocabulary as v
 from rushlight.core.graph import Node, Op
 from rushlight.core.record import apply
@@ -43,6 +44,12 @@ class Ranked(Op):
     vmap_rule = batch_leading
     dim: int
     descending: bool
+
+    def mover(self, rule: str) -> Any:
+        if rule != "forward":
+            return None
+        k, both = getattr(self, "k", -1), len(self.outputs) == 2
+        return kernels.bound(kernels.ranked, self.dim, self.descending, k, both)
 
     def places(self, x: Any) -> Any:
         # PyTorch's sort on the CPU is stable whether asked or not
@@ -132,7 +139,7 @@ def _sort(input: Any, dim: Any, descending: bool, stable: bool | None, out: Any)
     return write_outs("sort", return_types.sort, apply(what, input), out)
 
 
-@function(returns="tuple[Tensor, Tensor]")
+@function(returns="tuple[Tensor, Tensor]", settles=True)
 @numpy_names
 def sort(
     input: Any, dim: Any = -1, descending: bool = False, *, stable: bool | None = None,
@@ -150,7 +157,7 @@ def sort(
     return _sort(input, dim, descending, stable, out)
 
 
-@function(out=True)
+@function(out=True, settles=True)
 @numpy_names
 def argsort(input: Any, dim: Any = -1, descending: bool = False, *, stable: bool = False) -> Any:
     """The indices that sort a tensor along a dimension.
@@ -175,7 +182,7 @@ def msort(input: Any, *, out: Any = None) -> Any:
     return y if out is None else fill_out("msort", out, y)
 
 
-@function(returns="tuple[Tensor, Tensor]")
+@function(returns="tuple[Tensor, Tensor]", settles=True)
 @numpy_names
 def topk(
     input: Any, k: int, dim: Any = -1, largest: bool = True, sorted: bool = True, *,
@@ -307,7 +314,7 @@ def _refuse(kernel: str, array: Any, kinds: str) -> None:
         raise not_implemented(kernel, array.dtype)
 
 
-@function(returns="tuple[Tensor, Tensor]")
+@function(returns="tuple[Tensor, Tensor]", settles=True)
 @numpy_names
 def kthvalue(input: Any, k: int, dim: Any = -1, keepdim: bool = False, *, out: Any = None) -> Any:
     """The `k`-th smallest element along a dimension (`k` counts from 1), and its index.

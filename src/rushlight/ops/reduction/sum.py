@@ -18,7 +18,6 @@ from rushlight.core.graph import Node, TensorBase
 from rushlight.core.record import apply
 from rushlight.ops.apply import run
 from rushlight.ops.checks import check_dtype, check_tensor, mismatch, not_implemented
-from rushlight.ops.mistakes import BLAMED, better_error
 from rushlight.ops.out import fill_out
 from rushlight.ops.reduction.any_all import CountNonzero
 from rushlight.ops.reduction.family import (
@@ -37,11 +36,8 @@ from rushlight.ops.reduction.family import (
 from rushlight.ops.registry import (
     describe,
     function,
-    functions,
     implements,
     op,
-    overridden,
-    takes_over,
     variant,
 )
 from rushlight.ops.sample_inputs import drawn
@@ -114,43 +110,24 @@ def _declare_sum(
         input: Any, dim: Any = ..., keepdim: bool = False, *, dtype: Any = None, out: Any = None,
         axis: Any = ..., keepdims: bool | None = None, **wrong: Any,
     ) -> Any:  # fmt: skip
-        try:
-            array = check_tensor(input, name)
-            if (
-                dim is ... and dtype is None and axis is ... and out is None and not keepdim
-                and keepdims is None and not wrong
-            ):  # fmt: skip
-                raw = array.dtype
-                if raw is _F32 or raw is _F64:
-                    return apply(whole, input)
-            if wrong:
-                raise mismatch(name, **wrong)
-            check_dtype(dtype, name)
-            want = find_dtype(dtype, array)
-            if axis is not ...:
-                dim = axis
-            if keepdims is not None:
-                keepdim = keepdims
-            if dim is ...:
-                if keepdim:
-                    raise mismatch(name, keepdim=keepdim)
-                y = apply(whole if want is None else every(None, False, want), input)
-            else:
-                y = apply(some(dims_of(name, dim, array.ndim), keepdim, want), input)
-            return y if out is None else fill_out(name, out, y)
-        except BLAMED as error:  # the table does not wrap it
-            args = (input,) if dim is ... else (input, dim)
-            named = {**wrong, "dtype": dtype, "out": out, "axis": axis, "keepdims": keepdims}
-            if keepdim is not False:
-                named["keepdim"] = keepdim
-            given = {key: x for key, x in named.items() if x is not None and x is not ...}
-            if takes_over((input, out), {}):
-                return overridden(functions[name], *args, **given)
-            if (better := better_error(name, functions[name], args, given, error)) is not None:
-                raise better from None
-            raise
+        array = check_tensor(input, name)
+        if wrong:
+            raise mismatch(name, **wrong)
+        check_dtype(dtype, name)
+        want = find_dtype(dtype, array)
+        if axis is not ...:
+            dim = axis
+        if keepdims is not None:
+            keepdim = keepdims
+        if dim is ...:
+            if keepdim:
+                raise mismatch(name, keepdim=keepdim)
+            y = apply(whole if want is None else every(None, False, want), input)
+        else:
+            y = apply(some(dims_of(name, dim, array.ndim), keepdim, want), input)
+        return y if out is None else fill_out(name, out, y)
 
-    function(bare=True)(variant(fn, name, describe(text, example, gives)))
+    function(settles=True)(variant(fn, name, describe(text, example, gives)))
 
 
 SUM: Final = SumAll()
@@ -356,7 +333,7 @@ class ProdAll(Prod):
     samples = drawn(real=[(2, 3), (), (0,)], complex=[(3,)])
 
 
-@function(out=True)
+@function(out=True, settles=True)
 @numpy_names
 def prod(input: Any, dim: Any = ..., keepdim: bool = False, *, dtype: Any = None) -> Any:
     """The product of all elements, or along a dimension. Integers are multiplied as int64.
@@ -412,7 +389,7 @@ class LogSumExp(Fold):
     )
 
 
-@function(out=True, namespace="special")
+@function(out=True, namespace="special", settles=True)
 @numpy_names
 def logsumexp(input: Any, dim: Any, keepdim: bool = False) -> Any:
     """The logarithm of the sum of exponentials along one or more dimensions, without overflow.

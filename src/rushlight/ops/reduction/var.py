@@ -6,7 +6,6 @@ Built on the same parts as `reduce`.
 from __future__ import annotations
 
 import math
-import warnings
 from typing import Any, ClassVar, Final
 
 from rushlight import dtypes
@@ -28,6 +27,7 @@ from rushlight.ops.reduction.family import (
 from rushlight.ops.reduction.sum import Sum
 from rushlight.ops.registry import implements, op
 from rushlight.ops.sample_inputs import drawn
+from rushlight.ops.warned import warn_caller
 
 _PARTS: Final = {
     dtypes.complex32.numpy: dtypes.float16.numpy,
@@ -204,10 +204,9 @@ def _declare_spread(cls: Any, text: str, example: str, gives: str) -> None:
         made = cls(dims_of(name, dim, array.ndim), keepdim, correction)
         out_size = reduced_count(array.shape, None) // max(reduced_count(array.shape, made.dims), 1)
         if out_size and made.freedom(array) <= 0:
-            warnings.warn(
+            warn_caller(
                 f"{name}(): degrees of freedom is <= 0. Correction should be strictly less than "
                 "the reduction factor (input numel divided by output numel).",
-                stacklevel=4,
             )
         return apply(made, input) if two else (made, (input,))
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any, ClassVar, Final
 
+from rushlight.arrays import kernels
 from rushlight.arrays import vocabulary as v
 from rushlight.core.elementwise import result_dtype
 from rushlight.core.graph import Node, Op, TensorBase
@@ -55,6 +56,10 @@ class Cat(Join):
         legacy = any(x.ndim == 2 and x.shape[1] == 0 for x in xs)  # an empty vector is left out
         return None if legacy else batch_leading(self, xs, flags, size)
 
+    def mover(self, rule: str) -> Any:
+        plain = rule == "forward" and self.dtype is None
+        return kernels.bound(kernels.joined, self.dim) if plain else None
+
     def forward(self, *xs: Any) -> Any:
         parts = [x for x in self.same(xs) if x.shape != (0,)]
         return v.concat(parts or self.same(xs), self.dim)
@@ -92,6 +97,10 @@ class Stack(Join):
     saved_names = "dim=dim+"
     vmap_rule = batch_leading
     lies = "stacked"
+
+    def mover(self, rule: str) -> Any:
+        plain = rule == "forward" and self.dtype is None
+        return kernels.bound(kernels.stacked, self.dim) if plain else None
 
     def forward(self, *xs: Any) -> Any:
         parts = self.same(xs)
@@ -142,7 +151,7 @@ def _common(xs: tuple[Any, ...]) -> Any:
     return result_dtype(xs).numpy
 
 
-@function(out=True, aliases=("concat", "concatenate"), method=False)
+@function(out=True, aliases=("concat", "concatenate"), method=False, settles=True)
 def cat(tensors: Any, dim: int = 0, *, axis: Any = None) -> Any:
     """The tensors one after another along a dimension.
 
@@ -185,7 +194,7 @@ def cat(tensors: Any, dim: int = 0, *, axis: Any = None) -> Any:
     return Cat(d, _common(xs)), xs
 
 
-@function(out=True, method=False)
+@function(out=True, method=False, settles=True)
 def stack(tensors: Any, dim: int = 0) -> Any:
     """Tensors of one shape side by side along a new dimension.
 
@@ -220,7 +229,7 @@ def _export_stack(
         return functions["cat"](xs, 0 if xs[0]._array.ndim == 1 else dim, out=out)
 
     doc = describe(text, f"torch.{name}([{example}])", shown)
-    function(method=False, aliases=aliases)(variant(joined, name, doc))
+    function(method=False, aliases=aliases, settles=True)(variant(joined, name, doc))
 
 
 def _as_column(x: Any) -> Any:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
+from rushlight.arrays import kernels
 from rushlight.arrays import vocabulary as v
 from rushlight.core.families import Linear
 from rushlight.core.record import apply
@@ -25,6 +26,12 @@ class Clone(Linear):
     saved_names = ""
     format: str = "preserve"
 
+    def mover(self, rule: str) -> Any:
+        if rule == "vjp":
+            return kernels.same
+        formats = {"preserve": kernels.copied, "contiguous": kernels.in_new_rows}
+        return formats.get(self.format)
+
     def forward(self, x: Any) -> Any:
         if self.format == "preserve":
             return v.copy(x)
@@ -36,7 +43,7 @@ class Clone(Linear):
     samples = drawn(real=[(2, 3), ("channels_last", (1, 2, 3, 2))], complex=[("contiguous", (2,))])
 
 
-@function()
+@function(settles=True)
 def clone(input: Any, *, memory_format: Any = None) -> Any:
     """A copy, through which gradients flow.
 

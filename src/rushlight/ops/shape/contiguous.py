@@ -16,13 +16,13 @@ from rushlight.arrays.host import ByteBounds, address, is_sparse, root_of
 from rushlight.arrays.layouts import lies_in, shown_strides
 from rushlight.arrays.making import row_strides
 from rushlight.ops.checks import one_dim, varies
-from rushlight.ops.registry import function, methods
+from rushlight.ops.registry import function, methods, settle
 from rushlight.size import unchecked
 
 
-def attribute(name: str, read: Any) -> None:
+def attribute(name: str, read: Any, settles: bool = False) -> None:
     """Let `tensor` attach a property rather than a method."""
-    made: Any = property(read, doc=read.__doc__)
+    made: Any = property(settle(read) if settles else read, doc=read.__doc__)
     methods[name] = made
 
 
@@ -52,7 +52,7 @@ def is_contiguous(input: Any, memory_format: Any = dtypes.contiguous_format) -> 
     return bool(array.flags.c_contiguous)
 
 
-@function(free=False)
+@function(free=False, settles=True)
 def contiguous(input: Any, memory_format: Any = dtypes.contiguous_format) -> Any:
     """The tensor itself if its elements lie in order, otherwise a copy in which they do.
 

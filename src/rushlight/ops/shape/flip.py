@@ -5,6 +5,7 @@ from __future__ import annotations
 from math import prod
 from typing import Any
 
+from rushlight.arrays import kernels
 from rushlight.arrays import vocabulary as v
 from rushlight.core.families import Linear
 from rushlight.ops.apply import run
@@ -24,6 +25,9 @@ class Flip(Linear):
     dims: tuple[int, ...]
     vmap_rule = batch_leading
 
+    def mover(self, rule: str) -> Any:
+        return kernels.bound(kernels.flipped, self.dims)
+
     def forward(self, x: Any) -> Any:
         return v.flip(x, self.dims) if self.dims else v.copy(x)
 
@@ -42,7 +46,7 @@ def _flip(input: Any, dims: tuple[int, ...]) -> Any:
     return run(Flip(found if rank else ()), (input,))
 
 
-@function(method=False)
+@function(method=False, settles=True)
 def flip(input: Any, dims: Any) -> Any:
     """A copy with the order along `dims` reversed.
 
@@ -53,7 +57,7 @@ def flip(input: Any, dims: Any) -> Any:
     return _flip(input, tuple_of_ints("flip", "dims", dims, 2))
 
 
-@function(name="flip", free=False)
+@function(name="flip", free=False, settles=True)
 def _flip_method(input: Any, *order: Any, dims: Any = None) -> Any:
     """A copy with the order along `dims` reversed.
 
@@ -63,7 +67,7 @@ def _flip_method(input: Any, *order: Any, dims: Any = None) -> Any:
     return flip(input, ints("flip", "dims", order if dims is None else (dims,)))
 
 
-@function()
+@function(settles=True)
 def fliplr(input: Any) -> Any:
     """A copy with the columns in reverse order.
 
@@ -75,7 +79,7 @@ def fliplr(input: Any) -> Any:
     return _flip(input, (1,))
 
 
-@function()
+@function(settles=True)
 def flipud(input: Any) -> Any:
     """A copy with the rows in reverse order.
 
@@ -107,6 +111,10 @@ class Roll(Linear):
     def adjoint(self, g: Any, shape: tuple[int, ...]) -> Any:
         return self.moved(g, tuple([-s for s in self.shifts]))
 
+    def mover(self, rule: str) -> Any:
+        shifts = self.shifts if rule == "forward" else tuple([-s for s in self.shifts])
+        return kernels.bound(kernels.rolled, shifts, self.dims)
+
     def moved(self, x: Any, shifts: tuple[int, ...]) -> Any:
         if self.dims:
             return v.roll(x, shifts, self.dims)
@@ -118,7 +126,7 @@ class Roll(Linear):
     )
 
 
-@function()
+@function(settles=True)
 def roll(input: Any, shifts: Any, dims: Any = ()) -> Any:
     """Elements moved along `dims`, round the end; without dims, of the flattened tensor.
 
@@ -175,7 +183,7 @@ class Rot90(Linear):
     )
 
 
-@function()
+@function(settles=True)
 def rot90(input: Any, k: int = 1, dims: Any = (0, 1)) -> Any:
     """A copy turned by `k` quarter turns in the plane of two dimensions.
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, ClassVar, Final
 
+from rushlight.arrays import kernels
 from rushlight.arrays import vocabulary as v
 from rushlight.core.families import Linear
 from rushlight.core.graph import Node, Op
@@ -53,6 +54,11 @@ class ConstantPadNd(Op):
 
     def forward(self, x: Any) -> Any:
         return pad_by(x, self.pad, self.value)
+
+    def mover(self, rule: str) -> Any:
+        if rule == "forward":
+            return kernels.bound(kernels.padded, self.pad, self.value)
+        return kernels.bound(kernels.padded, tuple([-p for p in self.pad]), 0)
 
     def vjp(self, node: Node, g: Any) -> Any:
         return (pad_by(g, tuple([-p for p in self.pad]), 0),)
@@ -225,7 +231,7 @@ _MODES: Final[dict[str, tuple[Any, ...]]] = {
 }  # fmt: skip
 
 
-@function(method=False)
+@function(method=False, settles=True)
 def constant_pad_nd(input: Any, pad: Any, value: Number = 0) -> Any:
     """A border of `value`: `pad` says how many before and after, from the last dimension on.
 
@@ -258,7 +264,7 @@ def constant_pad_nd(input: Any, pad: Any, value: Number = 0) -> Any:
     return run(ConstantPadNd(widths, value), (input,))
 
 
-@functional()
+@functional(settles=True)
 def pad(input: Any, pad: Any, mode: str = "constant", value: float | None = None) -> Any:
     """A border around the last dimensions: "constant", "reflect", "replicate" or "circular".
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from rushlight import dtypes
+from rushlight.arrays import kernels
 from rushlight.arrays import vocabulary as v
 from rushlight.core.families import Linear
 from rushlight.core.graph import TensorBase
@@ -28,6 +29,9 @@ class Repeat(Linear):
     saved_names = "repeats self_sym_sizes=self.sizes"
     repeats: tuple[int, ...]
 
+    def mover(self, rule: str) -> Any:
+        return kernels.bound(kernels.tiled, self.repeats) if rule == "forward" else None
+
     def forward(self, x: Any) -> Any:
         return v.contiguous(v.tile(x, self.repeats))
 
@@ -45,7 +49,7 @@ class Repeat(Linear):
     )
 
 
-@function(free=False)
+@function(free=False, settles=True)
 def repeat(input: Any, *sizes: Any, repeats: Any = None) -> Any:
     """Copies of the whole along each dimension.
 
@@ -74,7 +78,7 @@ def _repeat(input: Any, times: tuple[int, ...]) -> Any:
     return run(Repeat(times), (input,))
 
 
-@function(method=False)
+@function(method=False, settles=True)
 def tile(input: Any, dims: Any) -> Any:
     """Copies of the whole; dims that are not given count as 1.
 
@@ -89,7 +93,7 @@ def tile(input: Any, dims: Any) -> Any:
     return _repeat(input, (1,) * (input._array.ndim - len(times)) + times)
 
 
-@function(name="tile", free=False)
+@function(name="tile", free=False, settles=True)
 def _tile_method(input: Any, *sizes: Any, dims: Any = None) -> Any:
     """Copies of the whole; dims that are not given count as 1.
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from rushlight.arrays import kernels
 from rushlight.arrays import vocabulary as v
 from rushlight.core.families import Linear
 from rushlight.core.record import apply
@@ -25,6 +26,9 @@ class Triangle(Linear):
     diagonal: int
     lower = True
     lies = "rows"
+
+    def mover(self, rule: str) -> Any:
+        return kernels.bound(kernels.triangle, self.diagonal, self.lower)
 
     def forward(self, x: Any) -> Any:
         return v.triangle(x, self.diagonal, self.lower)
@@ -63,7 +67,7 @@ def _export_triangle(cls: Any, side: str, other: str, shown: str) -> None:
 
     text = f"The {side} triangle of the last two dimensions, zeros {other} `diagonal`."
     doc = describe(text, f"torch.{name}(torch.ones(2, 2))", shown)
-    function(out=True, inplace=True)(variant(triangle, name, doc))
+    function(out=True, inplace=True, settles=True)(variant(triangle, name, doc))
 
 
 _export_triangle(Tril, "lower", "above", "tensor([[1., 0.],\n        [1., 1.]])")
@@ -109,7 +113,7 @@ class DiagEmbed(OnDiagonal, Written):
     samples = drawn(real=[(0, -2, -1, (2, 3)), (-1, -1, -2, (3,))], complex=[(1, -3, -1, (2, 2))])
 
 
-@function(out=True)
+@function(out=True, settles=True)
 def diag_embed(input: Any, offset: int = 0, dim1: int = -2, dim2: int = -1) -> Any:
     """The last dimension as a diagonal of two new dimensions.
 
@@ -137,7 +141,7 @@ class DiagonalCopy(OnDiagonal, RegionCopy):
     samples = drawn(real=[(0, -2, -1, (2, 3))], complex=[(1, -2, -1, (3, 3))])
 
 
-@function(out=True)
+@function(out=True, settles=True)
 def diag(input: Any, diagonal: int = 0) -> Any:
     """A vector as the diagonal of a matrix, or the diagonal of a matrix as a vector.
 

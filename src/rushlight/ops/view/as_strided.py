@@ -55,7 +55,7 @@ class Diagonal(ViewOp):
     )
 
 
-@function()
+@function(settles=True)
 def diagonal(input: Any, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Any:
     """A view of a diagonal of two dimensions, as the last dimension.
 

@@ -46,7 +46,7 @@ class Expand(ViewOp):
     )
 
 
-@function(free=False)
+@function(free=False, settles=True)
 def expand(input: Any, *sizes: Any, size: Any = None, implicit: bool = False) -> Any:
     """A view with dimensions of size 1 repeated; -1 keeps a size.
 

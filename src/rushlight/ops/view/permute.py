@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-import warnings
 from typing import Any, Final
 
 from rushlight.arrays import vocabulary as v
 from rushlight.core.families import ViewOp
-from rushlight.core.graph import TensorBase
 from rushlight.core.views.views import apply_view
 from rushlight.ops.checks import ints, one_dim, tuple_of_ints
-from rushlight.ops.registry import describe, function, methods, op, refuse_input, variant
+from rushlight.ops.registry import describe, function, methods, op, variant
 from rushlight.ops.sample_inputs import drawn
 from rushlight.ops.shape.contiguous import attribute
 from rushlight.ops.view.family import view_in_place
 from rushlight.ops.view.select import Alias
+from rushlight.ops.warned import warn_caller
 
 
 # --- any order ------------------------------------------------------------------------------------
@@ -40,15 +39,13 @@ class Permute(ViewOp):
     samples = drawn(real=[((-1, -3, -2), (2, 3, 4)), ((), ())], complex=[((-1, -2), (2, 3))])
 
 
-@function(method=False, bare=True)
+@function(method=False, settles=True)
 def permute(input: Any, dims: Any) -> Any:
     """A view with the dimensions in the order `dims`.
 
     >>> torch.permute(torch.zeros(2, 3, 4), (2, 0, 1)).shape
     torch.Size([4, 2, 3])
     """
-    if not isinstance(input, TensorBase):
-        return refuse_input("permute", permute, input, dims)
     order = tuple_of_ints("permute", "dims", dims, 2)
     rank = input._array.ndim
     if len(order) != rank:
@@ -63,7 +60,7 @@ def permute(input: Any, dims: Any) -> Any:
     return apply_view(Permute(found), input)
 
 
-@function(name="permute", free=False)
+@function(name="permute", free=False, settles=True)
 def _permute_method(input: Any, *order: Any, dims: Any = None) -> Any:
     """A view with the dimensions in the order `dims`.
 
@@ -73,7 +70,7 @@ def _permute_method(input: Any, *order: Any, dims: Any = None) -> Any:
     return permute(input, ints("permute", "dims", order if dims is None else (dims,)))
 
 
-@function()
+@function(settles=True)
 def movedim(input: Any, source: Any, destination: Any) -> Any:
     """Dimensions moved to other places; the rest keep their order.
 
@@ -137,15 +134,13 @@ class TransposeInplace(Transpose):
     node, aten = "TransposeBackward1", "transpose_.default"
 
 
-@function(bare=True)
+@function(settles=True)
 def transpose(input: Any, dim0: int, dim1: int) -> Any:
     """A view with two dimensions exchanged.
 
     >>> torch.transpose(torch.zeros(2, 3, 4), 0, 2).shape
     torch.Size([4, 3, 2])
     """
-    if not isinstance(input, TensorBase):
-        return refuse_input("transpose", transpose, input, dim0, dim1)
     rank = input._array.ndim
     return apply_view(Transpose(one_dim(dim0, rank), one_dim(dim1, rank)), input)
 
@@ -200,15 +195,13 @@ def t_op(cls: Any, input: Any, name: str) -> Any:
     return cls(rank)
 
 
-@function(bare=True)
+@function(settles=True)
 def t(input: Any) -> Any:
     """A matrix transposed, as a view.
 
     >>> torch.t(torch.zeros(2, 3)).shape
     torch.Size([3, 2])
     """
-    if not isinstance(input, TensorBase):
-        return refuse_input("t", t, input)
     return apply_view(t_op(T, input, "t"), input)
 
 
@@ -222,11 +215,7 @@ def _transpose_last(input: Any, name: str, most: int) -> Any:
     """The last two dimensions exchanged, for `mT`, `mH`, `H` and `adjoint`."""
     rank = input._array.ndim
     if rank == 0:
-        warnings.warn(
-            f"{name} is deprecated on 0-D tensors. Consider using x.conj() or x.",
-            UserWarning,
-            stacklevel=3,
-        )
+        warn_caller(f"{name} is deprecated on 0-D tensors. Consider using x.conj() or x.")
         return apply_view(Permute(()), input)
     if rank == 1 or rank > most:
         what = "matrices (2-D tensors)" if most == 2 else "matrices or batches of matrices"
@@ -256,19 +245,15 @@ def _T(input: Any) -> Any:
     if rank not in (0, 2):
         if rank == 1:
             return apply_view(Permute((-1,)), input)
-        warnings.warn(
+        warn_caller(
             "The use of `x.T` on tensors of dimension other than 2 to reverse their shape is "
             "deprecated and it will throw an error in a future release. Consider `x.mT` to "
             "transpose batches of matrices or `x.permute(*torch.arange(x.ndim - 1, -1, -1))` to "
-            "reverse the dimensions of a tensor.",
-            UserWarning,
-            stacklevel=2,
+            "reverse the dimensions of a tensor."
         )
     elif rank == 0:
-        warnings.warn(
-            "Tensor.T is deprecated on 0-D tensors. This function is the identity in these cases.",
-            UserWarning,
-            stacklevel=2,
+        warn_caller(
+            "Tensor.T is deprecated on 0-D tensors. This function is the identity in these cases."
         )
     return apply_view(Permute(tuple(range(-1, -rank - 1, -1))), input)
 
@@ -288,7 +273,7 @@ def _mH(input: Any) -> Any:
     return _conjugate(_transpose_last(input, "tensor.mH", 64))
 
 
-attribute("T", _T)
-attribute("mT", _mT)
+attribute("T", _T, settles=True)
+attribute("mT", _mT, settles=True)
 attribute("H", _H)
 attribute("mH", _mH)

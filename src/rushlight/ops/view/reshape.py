@@ -9,12 +9,12 @@ from rushlight import dtypes
 from rushlight.arrays import vocabulary as v
 from rushlight.arrays.host import put_off
 from rushlight.core.families import Linear, ViewOp
-from rushlight.core.graph import TensorBase, wrap_alias
+from rushlight.core.graph import wrap_alias
 from rushlight.core.record import apply
 from rushlight.core.views.views import apply_view
 from rushlight.errors import sentence
 from rushlight.ops.checks import check_tensor, ints, one_dim, tuple_of_ints
-from rushlight.ops.registry import function, implements, methods, op, refuse_input
+from rushlight.ops.registry import function, implements, methods, op
 from rushlight.ops.sample_inputs import drawn
 from rushlight.ops.shape.contiguous import contiguous, strides_of
 
@@ -118,7 +118,7 @@ def _can_view(array: Any, shape: tuple[int, ...]) -> bool:
     return True
 
 
-@function(free=False)
+@function(free=False, settles=True)
 def view(input: Any, *shape: Any, size: Any = None, dtype: Any = None) -> Any:
     """The same memory in another shape, or read as another dtype.
 
@@ -195,7 +195,7 @@ def view_as(input: Any, other: Any) -> Any:
     return view(input, tuple(other._array.shape))
 
 
-@function(method=False)
+@function(method=False, settles=True)
 def reshape(input: Any, shape: Any) -> Any:
     """The same elements in another shape: a view where the strides allow, otherwise a copy.
 
@@ -215,7 +215,7 @@ def reshape(input: Any, shape: Any) -> Any:
     return apply(UnsafeView(sizes), _contiguous_clone(input))
 
 
-@function(name="reshape", free=False, bare=True)
+@function(name="reshape", free=False, settles=True)
 def _reshape_method(input: Any, *sizes: Any, shape: Any = None) -> Any:
     """The same elements in another shape: a view where the strides allow, otherwise a copy.
 
@@ -246,15 +246,13 @@ def _reshape(x: Any, shape: Any) -> Any:
     return reshape(x, shape)
 
 
-@function(bare=True)
+@function(settles=True)
 def flatten(input: Any, start_dim: int = 0, end_dim: int = -1) -> Any:
     """Dimensions `start_dim` to `end_dim` made into one.
 
     >>> torch.flatten(torch.zeros(2, 3, 4), 1).shape
     torch.Size([2, 12])
     """
-    if not isinstance(input, TensorBase):
-        return refuse_input("flatten", flatten, input, start_dim, end_dim)
     shape = input._array.shape
     rank = len(shape)
     first, last = one_dim(start_dim, rank), one_dim(end_dim, rank)

@@ -63,7 +63,7 @@ class Select(ViewOp):
     )
 
 
-@function()
+@function(settles=True)
 def select(input: Any, dim: int, index: int) -> Any:
     """A view of one index of a dimension, which disappears.
 
@@ -136,7 +136,7 @@ def _part_op(part: Any, dim: int) -> ViewOp:
 part_ops.make = _part_op
 
 
-@function()
+@function(settles=True)
 def narrow(input: Any, dim: int, start: Any, length: int) -> Any:
     """A view of `length` indices of a dimension, from `start`.
 

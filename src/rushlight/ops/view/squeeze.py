@@ -6,11 +6,10 @@ from typing import Any
 
 from rushlight.arrays import vocabulary as v
 from rushlight.core.families import ViewOp
-from rushlight.core.graph import TensorBase
 from rushlight.core.views.views import apply_view
 from rushlight.errors import dim_out_of_range
 from rushlight.ops.checks import one_dim, one_int
-from rushlight.ops.registry import function, op, refuse_input
+from rushlight.ops.registry import function, op
 from rushlight.ops.sample_inputs import drawn
 from rushlight.ops.view.family import view_in_place
 from rushlight.ops.view.reshape import reshape
@@ -47,15 +46,13 @@ def unsqueeze_op(cls: Any, input: Any, dim: Any) -> Any:
     return cls(d - rank if d >= 0 else d)
 
 
-@function(bare=True)
+@function(settles=True)
 def unsqueeze(input: Any, dim: int | None = None, *, axis: int | None = None) -> Any:
     """A view with a new dimension of size 1 at `dim`.
 
     >>> torch.unsqueeze(torch.zeros(3), -1).shape
     torch.Size([3, 1])
     """
-    if not isinstance(input, TensorBase):
-        return refuse_input("unsqueeze", unsqueeze, input, dim, axis=axis)
     if dim is None:  # `axis` is NumPy's name for it
         if axis is None:
             raise TypeError('unsqueeze() missing 1 required positional arguments: "dim"')
@@ -200,15 +197,13 @@ def squeeze_op(input: Any, dim: Any, every: Any, one: Any, many: Any) -> Any:
     return one((d,) if rank and shape[d] == 1 else ())
 
 
-@function(bare=True)
+@function(settles=True)
 def squeeze(input: Any, dim: Any = None, *, axis: Any = None) -> Any:
     """A view without dimensions of size 1: all of them, or those named.
 
     >>> torch.squeeze(torch.zeros(1, 3, 1)).shape
     torch.Size([3])
     """
-    if not isinstance(input, TensorBase):
-        return refuse_input("squeeze", squeeze, input, dim, axis=axis)
     if axis is not None and dim is None:  # NumPy's name for it
         dim = axis
     return apply_view(squeeze_op(input, dim, SqueezeAll, SqueezeOne, SqueezeMany), input)

@@ -1,0 +1,75 @@
+"""New arrays as C: of one number, or counted. Each function gives None for what it leaves to the
+way over NumPy: other dtypes, arguments that are no plain numbers, and whatever is an error."""
+
+from __future__ import annotations
+
+_TEXT = """
+/* --- makers: see rushlight.codegen.makers --- */
+/* filled(sizes, value, type): what f(2, 3) or f((2, 3)) was given as sizes, of one number */
+static PyObject *filled(PyObject *self, PyObject *const *args, Py_ssize_t count) {
+    npy_intp dims[16];
+    if (count != 3) Py_RETURN_NONE;
+    const int nd = read_sizes(args[0], dims);
+    const long type = PyLong_AsLong(args[2]);
+    if (type == -1 && PyErr_Occurred()) return NULL;
+    if (nd < 0 || type < 0 || type >= NPY_OBJECT) Py_RETURN_NONE;
+    PyArrayObject *y = (PyArrayObject *)PyArray_EMPTY(nd, dims, (int)type, 0);
+    if (y == NULL || fill_with(y, args[1])) return (PyObject *)y;
+    Py_DECREF(y);
+    Py_RETURN_NONE;
+}
+
+/* filled_as(value, x): of one number, in the shape and dtype of an array that lies row by row */
+static PyObject *filled_as(PyObject *self, PyObject *const *args, Py_ssize_t count) {
+    PyArrayObject *x = count == 2 ? movable(args[1]) : NULL;
+    if (x == NULL || !PyArray_IS_C_CONTIGUOUS(x) || PyArray_ISBYTESWAPPED(x)) Py_RETURN_NONE;
+    PyArrayObject *y = new_rows(x, PyArray_NDIM(x), PyArray_DIMS(x));
+    if (y == NULL || fill_with(y, args[0])) return (PyObject *)y;
+    Py_DECREF(y);
+    Py_RETURN_NONE;
+}
+
+/* counted(given, type, floats): (end,), (start, end) or (start, end, step) of ints and floats. type
+   is that of the result; -1: int64, or `floats` if there is a float among them. */
+static PyObject *counted(PyObject *self, PyObject *const *args, Py_ssize_t count) {
+    double p[3] = {0, 0, 1};
+    int whole = 1;
+    if (count != 3 || !PyTuple_CheckExact(args[0])) Py_RETURN_NONE;
+    const Py_ssize_t given = PyTuple_GET_SIZE(args[0]);
+    if (given < 1 || given > 3) Py_RETURN_NONE;
+    for (Py_ssize_t k = 0; k < given; k++) {
+        PyObject *const item = PyTuple_GET_ITEM(args[0], k);
+        double x;
+        if (PyFloat_CheckExact(item)) { x = PyFloat_AS_DOUBLE(item); whole = 0; }
+        else if (PyLong_CheckExact(item)) x = PyLong_AsDouble(item);
+        else Py_RETURN_NONE;
+        if (x == -1 && PyErr_Occurred()) PyErr_Clear(), x = NAN;
+        if (!(fabs(x) < 0x1p52)) Py_RETURN_NONE; /* beyond, ints are no doubles */
+        p[given == 1 ? 1 : k] = x;
+    }
+    long type = PyLong_AsLong(args[1]), floats = PyLong_AsLong(args[2]);
+    if (PyErr_Occurred()) return NULL;
+    if (type < 0) type = whole ? NPY_INT64 : floats;
+    if ((type != NPY_FLOAT && type != NPY_DOUBLE && (type != NPY_INT64 || !whole)) || p[2] == 0) Py_RETURN_NONE;
+    const double wide = ceil((p[1] - p[0]) / p[2]);
+    if (!(wide >= 0 && wide < 1e9) || (p[2] > 0 ? p[1] < p[0] : p[1] > p[0])) Py_RETURN_NONE;
+    npy_intp n = (npy_intp)wide;
+    PyArrayObject *y = (PyArrayObject *)PyArray_EMPTY(1, &n, (int)type, 0);
+    if (y == NULL) return NULL;
+    const int64_t first = (int64_t)p[0], by = (int64_t)p[2];
+    if (type == NPY_INT64) for (npy_intp i = 0; i < n; i++) ((int64_t *)PyArray_DATA(y))[i] = first + i * by;
+    else if (type == NPY_DOUBLE) for (npy_intp i = 0; i < n; i++) ((double *)PyArray_DATA(y))[i] = (double)i * p[2] + p[0];
+    else for (npy_intp i = 0; i < n; i++) ((float *)PyArray_DATA(y))[i] = (float)((double)i * p[2] + p[0]);
+    return (PyObject *)y;
+}
+"""
+
+METHODS = "".join(
+    f'    {{"{n}", (PyCFunction)(void (*)(void)){n}, METH_FASTCALL, NULL}},\n'
+    for n in ("filled", "filled_as", "counted")
+)
+
+
+def c_makers() -> str:
+    """The C of all of it, which stands behind that of `codegen.moves` and `codegen.draws`."""
+    return _TEXT
