@@ -341,6 +341,7 @@ def kernels_of(op: Any, given: tuple[str, ...] | None, by_rows: bool, whole: boo
 def of_table() -> Iterator[Kernel]:
     """The kernels of all ops of the table that give some."""
     from rushlight.core.families import Elementwise
+    from rushlight.ops import fill_rest
     from rushlight.ops.nn.loss import Loss
     from rushlight.ops.registry import table
 
