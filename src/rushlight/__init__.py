@@ -104,6 +104,7 @@ _LATER = {
     "AcceleratorError": "accelerator",
     "Event": "stand_ins",
     "Future": "futures",
+    "GradScaler": "amp",
     "OutOfMemoryError": "accelerator",
     "ScriptModule": "jit",
     "ScriptFunction": "jit",
@@ -180,8 +181,8 @@ for _name in """
 _NOT_STARRED = set("""
     BFloat16Storage ComplexDoubleStorage ComplexFloatStorage HalfStorage Storage
     BFloat16Tensor HalfTensor broadcast_shapes channels_last channels_last_3d contiguous_format eig
-    from_dlpack lstsq lu matrix_rank preserve_format set_default_dtype set_grad_enabled solve
-    sparse_bsc sparse_bsr sparse_coo sparse_csc sparse_csr
+    from_dlpack legacy_contiguous_format lstsq lu matrix_rank preserve_format set_default_dtype
+    set_grad_enabled solve sparse_bsc sparse_bsr sparse_coo sparse_csc sparse_csr
     strided symeig to_dlpack unique pca_lowrank segment_reduce svd_lowrank while_loop
     autograd ops random return_types storage StorageBase
 """.split())  # fmt: skip

@@ -395,6 +395,17 @@ def __deepcopy__(input: Any, memo: dict[int, Any]) -> Any:
 
 
 @function(free=False)
+def module_load(input: Any, other: Any, assign: Any = False) -> Any:
+    """What `load_state_dict` puts in the place of a parameter: `other`, or this one with its
+    values. Subclasses may say it otherwise.
+
+    >>> torch.zeros(2).module_load(torch.ones(2))
+    tensor([1., 1.])
+    """
+    return other.detach() if assign else input.copy_(other).detach()
+
+
+@function(free=False)
 def __setstate__(input: Any, state: dict[str, Any]) -> None:
     for key, value in state.items():
         if key in _CORE:

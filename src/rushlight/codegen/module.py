@@ -38,7 +38,7 @@ _HEAD = """/* Written by rushlight.codegen: see there. */
 #pragma GCC diagnostic ignored "-Wunused-but-set-variable"
 #endif
 
-/* One function for each sort of processor; the loader takes the best that runs here. */
+/* Of a function that moves numbers there is one for each sort of processor, too. */
 #if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__) && defined(__linux__)
 #define CLONES __attribute__((target_clones("default", "arch=x86-64-v3", "arch=x86-64-v4")))
 #else

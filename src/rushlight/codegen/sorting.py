@@ -169,9 +169,9 @@ static void extreme_@L(const char *x, npy_intp step, npy_intp n, int most, char 
 
 _CALLS = """
 /* The lines of an array along an axis: where each begins, in it and in two others. */
-typedef struct { int nd; npy_intp dims[8], at[8]; char *where[3]; npy_intp steps[3][8]; } Lines;
+typedef struct { int nd; npy_intp dims[8], at[8]; char *where[3]; npy_intp steps[3][8]; } SortLines;
 
-static int next_line(Lines *l) {
+static int next_sort_line(SortLines *l) {
     for (int d = l->nd - 1; d >= 0; d--) {
         for (int k = 0; k < 3; k++) l->where[k] += l->steps[k][d];
         if (++l->at[d] < l->dims[d]) return 1;
@@ -181,7 +181,8 @@ static int next_line(Lines *l) {
     return 0;
 }
 
-static void lines_of(Lines *l, int axis, PyArrayObject *x, PyArrayObject *y, PyArrayObject *z) {
+static void sort_lines_of(SortLines *l, int axis, PyArrayObject *x, PyArrayObject *y,
+                          PyArrayObject *z) {
     PyArrayObject *const all[3] = {x, y, z};
     l->nd = 0;
     for (int k = 0; k < 3; k++) l->where[k] = all[k] ? PyArray_BYTES(all[k]) : NULL;
@@ -224,13 +225,13 @@ static PyObject *ranked(PyObject *self, PyObject *const *args, Py_ssize_t count)
         PyThreadState *saved = begin_many(PyArray_NBYTES(x));
         const npy_intp step = PyArray_STRIDE(x, axis), place_step = PyArray_STRIDE(places, axis);
         const npy_intp value_step = both ? PyArray_STRIDE(values, axis) : 0;
-        Lines lines;
-        lines_of(&lines, axis, x, values, places);
+        SortLines lines;
+        sort_lines_of(&lines, axis, x, values, places);
         do {
             (type == NPY_FLOAT ? rank_f : type == NPY_DOUBLE ? rank_d : rank_i)(
                 lines.where[0], step, n, k, down, lines.where[1], lines.where[2], value_step,
                 place_step, room);
-        } while (next_line(&lines));
+        } while (next_sort_line(&lines));
         end_many(saved);
     }
     free(room);
@@ -277,14 +278,14 @@ static PyObject *extreme(PyObject *self, PyObject *const *args, Py_ssize_t count
         end_many(saved);
         return Py_BuildValue("NN", values, places);
     }
-    Lines lines;
-    lines_of(&lines, axis, x, NULL, NULL);
+    SortLines lines;
+    sort_lines_of(&lines, axis, x, NULL, NULL);
     do {
         (type == NPY_FLOAT ? extreme_f : type == NPY_DOUBLE ? extreme_d : extreme_i)(
             lines.where[0], PyArray_STRIDE(x, axis), n, most, value, place);
         value += unit;
         place += 8;
-    } while (next_line(&lines));
+    } while (next_sort_line(&lines));
     end_many(saved);
     return Py_BuildValue("NN", values, places);
 }
