@@ -56,6 +56,8 @@ tiled: Final[Any] = getattr(_module, "tiled", _is_absent)
 triangle: Final[Any] = getattr(_module, "triangle", _is_absent)
 recast: Final[Any] = getattr(_module, "recast", _is_absent)
 same: Final[Any] = getattr(_module, "same", _is_absent)
+margined: Final[Any] = getattr(_module, "margined", _is_absent)
+unmargined: Final[Any] = getattr(_module, "unmargined", _is_absent)
 # Reading and writing by index: `codegen.members`.
 within: Final[Any] = getattr(_module, "within", _is_absent)
 picked: Final[Any] = getattr(_module, "picked", _is_absent)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from rushlight.codegen import looks, makers, members, moves, sorting
+from rushlight.codegen import looks, makers, margins, members, moves, sorting
 from rushlight.codegen.draws import c_draws
 from rushlight.codegen.expressions import ROW, Kernel
 from rushlight.codegen.language import c_of
@@ -302,6 +302,7 @@ def c_module(kernels: Iterable[Kernel]) -> str:
     """The text of the whole module."""
     parts = [_HEAD, c_functions(), c_products(), looks.LOOKS, c_draws()]
     parts += [moves.c_moves(), members.c_members(), makers.c_makers(), sorting.c_sorting()]
+    parts.append(margins.c_margins())
     specs = []
     bodies: dict[str, str] = {}  # one function for kernels that do the same
     for kernel in kernels:
@@ -323,7 +324,7 @@ def c_module(kernels: Iterable[Kernel]) -> str:
             f"{'ALL' if kernel.whole else int(kernel.by_rows)}, {{{names[0]}, {names[1]}}}}},"
         )
     methods = METHODS + looks.METHODS + moves.METHODS + members.METHODS
-    methods += makers.METHODS + sorting.METHODS
+    methods += makers.METHODS + sorting.METHODS + margins.METHODS
     return "\n".join(
         [*parts, _TAIL % {"specs": "\n".join(specs), "limit": LIMIT, "methods": methods}]
     )
