@@ -25,3 +25,10 @@ def test_settings_are_remembered() -> None:
         torch.set_warn_always(False)
     with pytest.raises(RuntimeError, match="invalid value of debug_mode, expected one of"):
         torch.set_deterministic_debug_mode("loud")
+
+
+def test_small_numbers_are_kept() -> None:
+    assert torch.set_flush_denormal(False) and not torch.set_flush_denormal(True)
+    assert (torch.tensor(1e-40) * 1).item() > 0
+    with pytest.raises(RuntimeError, match="flush_denormal expects a bool, but got int"):
+        torch.set_flush_denormal(1)

@@ -240,6 +240,23 @@ def test_a_subclass() -> None:
     assert type(torch.Tensor._make_subclass(Mine, x.detach(), True)) is Mine
 
 
+def test_the_dict_of_a_tensor_is_its_users() -> None:
+    """Libraries hand it on: `type(x)(data, **x.__dict__)`, `new.__dict__.update(x.__dict__)`."""
+    x = torch.ones(2, requires_grad=True)
+    p = torch.nn.Parameter(torch.ones(2))
+    for t in (x, p, x * 2, x[:1], torch.Tensor([1.0]), torch.ones(2).as_subclass(type(p))):
+        repr(t), t.shape, t.is_contiguous(), t + 1
+        assert vars(t) == {}
+        t.note = 1
+        t.__dict__["more"] = 2
+        assert t.__dict__ == {"note": 1, "more": t.more}
+    y = torch.zeros(2)
+    y.__dict__.update(p.__dict__)
+    torch.utils.swap_tensors(y, x)
+    assert vars(x) == {"note": 1, "more": 2} and not vars(x).keys() & {"_array", "_storage"}
+    assert vars(type(p)(torch.ones(1))) == {}
+
+
 def test_settings_are_remembered() -> None:
     before = torch.get_num_threads()
     torch.set_num_threads(2)

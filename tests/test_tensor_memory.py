@@ -52,3 +52,11 @@ def test_swapped_tensors_swap_everything() -> None:
     assert a.grad is None and b.grad.tolist() == [1.0, 1.0]
     (b * 3).sum().backward()
     assert b.grad.tolist() == [4.0, 4.0]
+
+
+def test_module_load_gives_what_stands_in_a_parameters_place() -> None:
+    x, y = torch.zeros(2, requires_grad=True), torch.ones(2)
+    with torch.no_grad():
+        loaded = x.module_load(y)
+    assert loaded.tolist() == x.tolist() == [1, 1] and loaded.data_ptr() == x.data_ptr()
+    assert x.module_load(y, assign=True).data_ptr() == y.data_ptr()

@@ -12,6 +12,7 @@ import math as _math
 import sys as _sys
 import typing as _typing
 
+from rushlight import importing as importing  # isort: skip  # it imports the most of what follows
 from rushlight import __config__ as __config__
 from rushlight import dtypes as _dtypes
 from rushlight import native as _native
@@ -103,6 +104,7 @@ _LATER = {
     "AcceleratorError": "accelerator",
     "Event": "stand_ins",
     "Future": "futures",
+    "GradScaler": "amp",
     "OutOfMemoryError": "accelerator",
     "ScriptModule": "jit",
     "ScriptFunction": "jit",
@@ -179,8 +181,8 @@ for _name in """
 _NOT_STARRED = set("""
     BFloat16Storage ComplexDoubleStorage ComplexFloatStorage HalfStorage Storage
     BFloat16Tensor HalfTensor broadcast_shapes channels_last channels_last_3d contiguous_format eig
-    from_dlpack lstsq lu matrix_rank preserve_format set_default_dtype set_grad_enabled solve
-    sparse_bsc sparse_bsr sparse_coo sparse_csc sparse_csr
+    from_dlpack legacy_contiguous_format lstsq lu matrix_rank preserve_format set_default_dtype
+    set_grad_enabled solve sparse_bsc sparse_bsr sparse_coo sparse_csc sparse_csr
     strided symeig to_dlpack unique pca_lowrank segment_reduce svd_lowrank while_loop
     autograd ops random return_types storage StorageBase
 """.split())  # fmt: skip
@@ -217,8 +219,8 @@ else:
             return None
         if name == "torch":  # PyTorch's module has itself as an attribute
             return _sys.modules[__name__]
-        if name not in _functions:
-            ops.fill_rest()
+        while name not in _functions and ops.fill_more():
+            continue
         fn = _functions.get(name)
         if fn is not None:
             _describe(fn)
@@ -227,4 +229,4 @@ else:
 
     __getattr__, __dir__ = _face("torch", globals(), _LATER, _NOT_STARRED, _given)
     for _name in _functions.keys() & globals().keys():  # `tensor`, the function, not the module
-        globals()[_name] = _given(_name)
+        del globals()[_name]

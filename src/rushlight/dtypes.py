@@ -17,7 +17,8 @@ __all__ = [
     "complex32", "complex64", "complex128", "contiguous_format", "double", "dtype", "finfo",
     "float8_e4m3fn", "float8_e4m3fnuz", "float8_e5m2", "float8_e5m2fnuz", "float8_e8m0fnu",
     "float16", "float32", "float64", "get_default_dtype", "half", "iinfo", "int8", "int16", "int32",
-    "int64", "layout", "long", "memory_format", "preserve_format", "promote_types",
+    "int64", "layout", "legacy_contiguous_format", "long", "memory_format", "preserve_format",
+    "promote_types",
     "set_default_dtype", "short", "sparse_bsc", "sparse_bsr", "sparse_coo", "sparse_csc",
     "sparse_csr", "strided", "uint8", "uint16", "uint32", "uint64",
 ]  # fmt: skip
@@ -534,6 +535,7 @@ sparse_csc = _name(layout, "sparse_csc")
 sparse_bsr = _name(layout, "sparse_bsr")
 sparse_bsc = _name(layout, "sparse_bsc")
 contiguous_format = _name(memory_format, "contiguous_format")
+legacy_contiguous_format = contiguous_format
 preserve_format = _name(memory_format, "preserve_format")
 channels_last = _name(memory_format, "channels_last")
 channels_last_3d = _name(memory_format, "channels_last_3d")

@@ -78,6 +78,8 @@ def is_meant(error: BaseException) -> bool:
     if last is None or _home(last) != "rushlight":
         return False
     code, offset = last.tb_frame.f_code, last.tb_lasti
+    if code.co_name == "ask":  # it calls what the user called: the arguments did not fit
+        return False
     if not code.co_consts and not code.co_names:  # compiled: there is no bytecode to look at
         return not (isinstance(error, AttributeError) or "object expected; got" in str(error))
     return offset >= 0 and code.co_code[offset] in _RAISES

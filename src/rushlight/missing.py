@@ -136,18 +136,20 @@ class Lacking:
 
     `__getattr__` would do the same, and make each attribute that exists dearer."""
 
-    def __init__(self, home: str, name: str, fill: Callable[[], None]) -> None:
+    def __init__(self, home: str, name: str, fill: Callable[[], bool]) -> None:
         self.home = home
         self.name = name
         self.fill = fill
 
     def __get__(self, instance: Any, owner: type) -> Any:
-        self.fill()
-        for cls in owner.__mro__:
-            found = vars(cls).get(self.name, self)
-            if not isinstance(found, Lacking):
-                get = getattr(found, "__get__", None)
-                return found if get is None else get(instance, owner)
+        more = True
+        while more:
+            more = self.fill()
+            for cls in owner.__mro__:
+                found = vars(cls).get(self.name, self)
+                if not isinstance(found, Lacking):
+                    get = getattr(found, "__get__", None)
+                    return found if get is None else get(instance, owner)
         kind = self.home.rpartition(".")[2]
         who = f"type object {kind!r}" if instance is None else f"{kind!r} object"
         raise AttributeError(
@@ -162,8 +164,9 @@ def hide_lacking(cls: type, names: Iterable[str]) -> list[str]:
     return sorted(set(names) - hidden)
 
 
-def hide_in(cls: Any, home: str, fill: Callable[[], None]) -> None:
-    """Let a class answer for the names it lacks, and for those that come late, by `fill`."""
+def hide_in(cls: Any, home: str, fill: Callable[[], bool]) -> None:
+    """Let a class answer for the names it lacks, and for those that come late, by `fill`: it adds
+    some of them, and says whether there were more to add."""
     for name in names_missing(home) + names_missing("later"):
         if name not in vars(cls):
             setattr(cls, name, Lacking(home, name, fill))

@@ -16,8 +16,8 @@ __all__ = [
     "are_deterministic_algorithms_enabled", "get_deterministic_debug_mode",
     "get_float32_matmul_precision", "get_num_interop_threads", "get_num_threads",
     "is_deterministic_algorithms_warn_only_enabled", "is_warn_always_enabled",
-    "set_deterministic_debug_mode", "set_float32_matmul_precision", "set_num_interop_threads",
-    "set_num_threads", "set_warn_always", "use_deterministic_algorithms",
+    "set_deterministic_debug_mode", "set_float32_matmul_precision", "set_flush_denormal",
+    "set_num_interop_threads", "set_num_threads", "set_warn_always", "use_deterministic_algorithms",
 ]  # fmt: skip
 
 
@@ -49,7 +49,7 @@ def get_num_threads() -> int:
 
 
 def set_num_threads(int: int, /) -> None:
-    """set_num_threads(int): how many threads matrix products and decompositions use.
+    """set_num_threads(int): how many threads matrix products, decompositions and kernels use.
 
     >>> torch.set_num_threads(2)
     >>> torch.get_num_threads()
@@ -69,6 +69,18 @@ def get_num_interop_threads() -> int:
 def set_num_interop_threads(int: int, /) -> None:
     """set_num_interop_threads(int): remembered."""
     _settings.interop = _positive("set_num_interop_threads", int)
+
+
+def set_flush_denormal(mode: bool) -> bool:
+    """set_flush_denormal(mode) -> bool: whether it was done. Numbers too small for the exponent
+    are never taken for zero here, so what can be done is to leave it so.
+
+    >>> torch.set_flush_denormal(False), torch.set_flush_denormal(True)
+    (True, False)
+    """
+    if not isinstance(mode, bool):
+        raise RuntimeError(f"flush_denormal expects a bool, but got {type(mode).__name__}")
+    return not mode
 
 
 def use_deterministic_algorithms(mode: bool, *, warn_only: bool = False) -> None:

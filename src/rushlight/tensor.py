@@ -28,10 +28,10 @@ from rushlight.core.views.history import edge_of_view
 from rushlight.dtypes import c_name, type_name
 from rushlight.errors import sentence
 from rushlight.missing import Lacking, hide_in, hide_lacking
-from rushlight.ops import after_filling, fill_rest, overriding
+from rushlight.ops import after_filling, fill_more, fill_rest, overriding
 from rushlight.ops.checks import is_batched, varies
 from rushlight.ops.creation.tensor import raw_from
-from rushlight.ops.registry import methods, tensor_impls
+from rushlight.ops.registry import implementation_of, methods
 from rushlight.size import Size, unchecked
 from rushlight.tensor_legacy import legacy_new
 
@@ -389,7 +389,7 @@ class Tensor(Methods, metaclass=TensorClass):
 
     def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **kwargs: Any) -> Any:
         """NumPy's functions on tensors: `ndarray + tensor` and `np.exp(tensor)` are tensors."""
-        answer = tensor_impls.get(ufunc.__name__)
+        answer = implementation_of(ufunc.__name__)
         if method == "__call__" and not kwargs and answer is not None:
             return answer(*inputs)
         return _by_numpy(ufunc, method, inputs, kwargs)
@@ -544,7 +544,7 @@ def _attach() -> None:
     operators.accepts = lambda x: (
         is_array(x) or is_scalar(x) or isinstance(x, complex) or type(x) is Batched
     )
-    hide_in(Tensor, "torch.Tensor", fill_rest)
+    hide_in(Tensor, "torch.Tensor", fill_more)
 
 
 _attach()

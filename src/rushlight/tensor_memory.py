@@ -43,10 +43,12 @@ from rushlight.storage import TypedStorage, UntypedStorage, among, join
 _UNKNOWN_TO_NUMPY: Final = frozenset(
     d for d in dtypes.all_dtypes if d.is_floating_point and d.numpy.kind == "V"
 ) | {dtypes.bfloat16}
-# The names of what a tensor consists of: kept in `__dict__` when not compiled, else descriptors.
-_CORE: Final = frozenset(getattr(TensorBase, "__annotations__", ())) | {
-    name for name, value in vars(TensorBase).items() if inspect.isgetsetdescriptor(value)
-}
+# The names of what a tensor consists of: slots when not compiled, else other descriptors.
+_CORE: Final = frozenset(
+    name
+    for name, value in vars(TensorBase).items()
+    if inspect.isgetsetdescriptor(value) or inspect.ismemberdescriptor(value)
+)
 
 NON_LEAF: Final = (
     "Cowardly refusing to serialize non-leaf tensor which requires_grad, since autograd does not "
@@ -357,7 +359,7 @@ def map2_(input: Any, x: Any, y: Any, callable: Callable[[Any, Any, Any], Any]) 
 # --- copies and pickles ---------------------------------------------------------------------------
 def _own_attributes(t: Any) -> dict[str, Any]:
     """What the user hung on a tensor."""
-    return {k: x for k, x in vars(t).items() if k not in _CORE}
+    return dict(vars(t))
 
 
 @function(free=False)
@@ -390,6 +392,17 @@ def __deepcopy__(input: Any, memo: dict[int, Any]) -> Any:
     for key, value in _own_attributes(input).items():
         setattr(t, key, copy.deepcopy(value, memo))
     return t
+
+
+@function(free=False)
+def module_load(input: Any, other: Any, assign: Any = False) -> Any:
+    """What `load_state_dict` puts in the place of a parameter: `other`, or this one with its
+    values. Subclasses may say it otherwise.
+
+    >>> torch.zeros(2).module_load(torch.ones(2))
+    tensor([1., 1.])
+    """
+    return other.detach() if assign else input.copy_(other).detach()
 
 
 @function(free=False)

@@ -261,7 +261,7 @@ def swap_tensors(t1: Any, t2: Any) -> None:
             raise RuntimeError(f"Cannot swap {name} because it has weakref associated with it")
     # edges lead to the object: those of nodes made so far led to what it was, see `Run.propagate`
     marked = [t._requires_grad or (t._extra is not None and t._extra.swapped > 0) for t in (t1, t2)]
-    own = [{k: x for k, x in vars(t).items() if k not in _PARTS} for t in (t1, t2)]
+    own = [dict(vars(t)) for t in (t1, t2)]
     parts = [[getattr(t, part, None) for part in _PARTS] for t in (t1, t2)]
     kinds = (type(t1), type(t2))
     for t, kind, others, mine, theirs in (

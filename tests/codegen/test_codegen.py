@@ -16,7 +16,7 @@ from rushlight.arrays import kernels
 from rushlight.codegen import catalogue, recording
 from rushlight.codegen.build import show
 from rushlight.codegen.expressions import EACH, ROW, in_order
-from rushlight.codegen.language import c_of
+from rushlight.codegen.language import c_of, c_of_columns
 from rushlight.codegen.module import c_module
 from rushlight.ops.registry import table as ops
 
@@ -84,7 +84,7 @@ def test_the_module_is_the_same_each_time() -> None:
 
 
 def test_softmax_takes_three_loops_and_one_exponential() -> None:
-    text = show("Softmax.dim=-1.forward").split("/* LogSoftmax")[0]
+    text = show("Softmax.forward").split("/* Softmax.forward")[1].split("\n\n/*")[0]
     assert text.count("r_exp_f(") == 1  # put aside in the result, not computed again
     assert len(re.findall(r"for \(npy_intp i", text)) == 3
 
@@ -92,6 +92,12 @@ def test_softmax_takes_three_loops_and_one_exponential() -> None:
 def test_parameters_are_read_once_in_double() -> None:
     text = show("Elu.forward").split("/* Elu")[1]
     assert "double o" in text and text.index("p[0] * p[1]") < text.index("for (npy_intp i")
+
+
+def test_a_softmax_over_columns_has_the_same_loops_and_one_exponential() -> None:
+    kernel = next(k for k in catalogue.shipped() if k.name == "Softmax.forward")
+    text = c_of_columns(kernel, "f", "k")
+    assert text.count("r_exp_f(") == 1 and text.count("i < n") == 3
 
 
 def test_double_has_its_own_text() -> None:
@@ -105,52 +111,6 @@ def test_nothing_has_that_name() -> None:
 
 
 # --- what they compute ----------------------------------------------------------------------------
-def raw(op: Any, rule: str, xs: list[Any]) -> list[Any]:
-    with np.errstate(all="ignore"):
-        if rule == "forward":
-            found = op.forward(*xs)
-        else:
-            node = catalogue._node(op, tuple(x.shape for x in xs[:1]) * len(op.inputs))
-            found = op.vjp(node, *xs)
-    return list(found) if isinstance(found, (tuple, list)) else [found]
-
-
-def shipped_ops() -> list[Any]:
-    found = []
-    for name in sorted(ops):
-        cls = ops[name]
-        if hasattr(cls, "partials") or hasattr(cls, "through") or cls.__qualname__ in ("Relu",):
-            found += [(op, rule) for op in catalogue.instances(cls) for rule in ("forward", "vjp")
-                      if kernels.kernel_of(op, rule) is not None]  # fmt: skip
-    return found
-
-
-@needs_kernels
-@pytest.mark.parametrize("dtype", ["float32", "float64"])
-def test_kernels_equal_the_rules_they_were_made_from(dtype: str) -> None:
-    rng = np.random.default_rng(0)
-    tried = 0
-    for op, rule in shipped_ops():
-        kernel = kernels.kernel_of(op, rule)
-        count = len(op.inputs) if rule == "forward" else 1 + len(op.saves)
-        special = np.array(SPECIAL, dtype)
-        for values in (rng.standard_normal((6, 35)).astype(dtype), np.tile(special, 3)):
-            xs = [np.roll(values, 7 * i, -1).copy() for i in range(count)]
-            got = kernel(*xs)
-            want = raw(op, rule, xs)
-            for y, z in zip(got if isinstance(got, tuple) else [got], want, strict=True):
-                z = np.broadcast_to(z, y.shape)
-                eps = np.finfo(dtype).eps
-                with np.errstate(all="ignore"):
-                    size = np.nanmax(np.where(np.isfinite(z), abs(z * 1.0), 0), initial=0)
-                    scale = 1.0 if values.ndim == 2 else size  # rows of special values cancel
-                np.testing.assert_allclose(
-                    y, z, rtol=32 * eps, atol=32 * eps * min(scale, 1.0), err_msg=f"{op!r} {rule}"
-                )
-            tried += 1
-    assert tried > 150
-
-
 @needs_kernels
 @pytest.mark.parametrize("name", ["exp", "expm1", "log", "log1p", "tanh", "sigmoid", "erf"])
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
@@ -184,18 +144,40 @@ def test_arrays_that_a_kernel_is_not_made_for_are_refused() -> None:
     exp = kernels.table["Exp.forward"]
     x = np.ones((4, 6), np.float32)
     assert exp(x).shape == (4, 6) and exp(x.T).flags.f_contiguous
-    for wrong in (x[:, ::2], x.astype(np.float16), x.astype(int), x.astype(">f4"), 1.0, None,
+    for wrong in (x.astype(np.float16), x.astype(int), x.astype(">f4"), 1.0, None,
                   np.ma.masked_array(x)):  # fmt: skip
         assert exp(wrong) is None
     assert exp() is None and exp(x, x) is None
-    softmax = kernels.table["Softmax.dim=-1.forward"]
-    assert softmax(x.T) is None and softmax(x[:0]) is None and softmax(np.float32(1)) is None
-    add = kernels.table["Maximum.forward"]
-    assert add(x, x[0]) is None and add(x, x.astype(float)) is None
+    softmax = kernels.table["Softmax.forward"]
+    assert softmax(x[:0]) is None and softmax(np.float32(1)) is None
+    assert softmax.over((2,), False)(x) is None
+    larger = kernels.table["Maximum.forward"]
+    assert larger(x, x[:, :5]) is None and larger(x, x.astype(float)) is None
+    assert larger(x, "a") is None and larger(x, True) is None and larger(2.0, 1.0) is None
     with pytest.raises(TypeError, match="takes 0 numbers, not 1"):
         exp.bind(1.0)
     with pytest.raises(TypeError):
         kernels.table["Elu.forward"].bind("a", 1, 1)
+    with pytest.raises(TypeError, match="over"):
+        softmax.over(1)
+    with pytest.raises(TypeError):
+        softmax.over(("a",), False)
+
+
+@needs_kernels
+def test_a_family_gives_the_gradients_that_are_wanted() -> None:
+    mul = kernels.kernel_of(by_class("Mul")(), "vjp")
+    g, a, b = (np.full(3, float(i), np.float32) for i in (2, 3, 5))
+    assert mul(1, g, None, b)[1] is None and mul(1, g, None, b)[0].tolist() == [10, 10, 10]
+    assert mul(2, g, a, None)[0] is None and mul(2, g, a, None)[1].tolist() == [6, 6, 6]
+    assert [y.tolist() for y in mul(3, g, a, b)] == [[10, 10, 10], [6, 6, 6]]
+    assert mul(1, g, None, 2)[0].tolist() == [4, 4, 4]
+    for wrong in ((0, g, a, b), (4, g, a, b), ("a", g, a, b), (2, g, None, b), (3,), ()):
+        assert mul(*wrong) is None
+    with pytest.raises(TypeError):
+        kernels._module.family(2)
+    with pytest.raises(ValueError, match="not a kernel"):
+        kernels._module.family(2, {1: 3})
 
 
 @needs_kernels

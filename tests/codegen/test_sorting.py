@@ -83,23 +83,6 @@ def test_extreme(dtype: Any) -> None:
     assert equal(kernels.extreme(1, True, False, x)[1], np.argmax(x, 1))
 
 
-def test_cumulated() -> None:
-    for shape in SHAPES:
-        x = np.asarray(RNG.integers(-9, 9, shape)).astype(np.float32)
-        x[RNG.random(shape) < 0.1] = -0.0
-        for axis in range(-x.ndim, x.ndim):
-            want = np.cumsum(x, axis, np.float64).astype(np.float32)
-            assert equal(kernels.cumulated(axis, False, x), want)
-            back = np.flip(np.cumsum(np.flip(x, axis), axis, np.float64), axis).astype(np.float32)
-            assert equal(kernels.cumulated(axis, True, x), np.ascontiguousarray(back))
-    x = np.array([1, np.inf, -np.inf, 3], np.float32)
-    assert kernels.cumulated(0, False, x).tolist()[:2] == [1, np.inf]
-    assert np.isnan(kernels.cumulated(0, False, x)[2:]).all()
-    assert (
-        kernels.cumulated(0, False, x.astype(np.float64)) is kernels.cumulated(1, True, x) is None
-    )
-
-
 def test_what_is_not_ranked() -> None:
     x = samples((3, 4), np.float32)
     assert kernels.ranked(2, False, -1, True, x) is kernels.ranked(0, False, 4, True, x) is None

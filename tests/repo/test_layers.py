@@ -17,8 +17,8 @@ SOURCES = ROOT / "src" / "rushlight"
 
 # Each layer may import itself and those above it in this list.
 LAYERS = [
-    "_version torch_version __config__ tables missing native locks dtypes dtypes_unused errors "
-    "dispatch_keys return_types size trees random absent stand_ins symbolic",
+    "_version torch_version __config__ tables importing missing native locks dtypes dtypes_unused "
+    "errors dispatch_keys return_types size trees random absent stand_ins symbolic",
     "arrays",
     "core",
     "ops",

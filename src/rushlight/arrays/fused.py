@@ -37,9 +37,7 @@ _TAIL: Final = tuple(
 
 
 # by whether there is a weight, and a bias
-_LAYER_NORMS: Final = {
-    (False, False): "layer_norm", (True, False): "layer_norm_w", (True, True): "layer_norm_wb",
-}  # fmt: skip
+_NORMS: Final = {(False, False): "", (True, False): "_w", (True, True): "_wb"}
 
 
 def _fits(*xs: Array) -> bool:
@@ -116,7 +114,7 @@ def layer_norm(x: Array, w: Array, b: Array, width: int, eps: float) -> Any:
     lead, n = x.shape[: x.ndim - width], math.prod(x.shape[x.ndim - width :])
     if n == 0:
         return None
-    kernel = table.get(_LAYER_NORMS.get((w is not None, b is not None), ""))
+    kernel = _norm_kernel("layer_norm", w, b)
     if kernel is not None and type(x) is np.ndarray:
         given = [x.reshape(-1, n), *[t.reshape(-1) for t in (w, b) if type(t) is np.ndarray]]
         found = kernel.bind(eps)(*given)
@@ -161,14 +159,14 @@ def layer_norm_back(
     wants: tuple[bool, bool, bool],
 ) -> Any:  # fmt: skip
     """The gradients of x, w and b that are wanted, from those of all results."""
-    kernel = table.get("layer_norm_back")
-    if kernel is not None and all(wants) and w is not None and type(x) is np.ndarray and x.size:
+    kernel = _back_kernel("layer_norm", w, wants)
+    if kernel is not None and type(x) is np.ndarray and x.size and type(g) is np.ndarray:
         n = math.prod(x.shape[x.ndim - width :])
-        given = [g.reshape(-1, n), gmean, grstd, x.reshape(-1, n), w.reshape(-1), mean, rstd]
-        found = kernel(*[np.ascontiguousarray(t) for t in given])
+        flat = None if w is None else w.reshape(-1)
+        found = kernel(g.reshape(-1, n), gmean, grstd, x.reshape(-1, n), flat, mean, rstd)
         if found is not None:
-            gx, gw, gb = found
-            return gx.reshape(x.shape), gw.reshape(w.shape), gb.reshape(w.shape)
+            inner = x.shape[x.ndim - width :]
+            return _in_turn(found, wants, (x.shape, inner, inner))
     if not _fits(x, g) or g.shape != x.shape or x.size == 0:
         return None
     n = math.prod(x.shape[x.ndim - width :])
@@ -217,6 +215,52 @@ def _total(parts: list[Array], shape: tuple[int, ...]) -> Array:
     """The sum of parts, of which there are few."""
     whole = parts[0] if len(parts) == 1 else np.add.reduce(np.stack(parts), 0)
     return whole.reshape(shape)
+
+
+def _norm_kernel(title: str, w: Array, b: Array) -> Any:
+    """The kernel of a normalisation with these weights; None if there is none."""
+    weighs = _NORMS.get((w is not None, b is not None))
+    return None if weighs is None else table.get(title + weighs)
+
+
+def _back_kernel(title: str, w: Array, wants: tuple[bool, bool, bool]) -> Any:
+    """The kernel that gives those gradients of a normalisation that are wanted."""
+    said = "".join([letter for letter, want in zip("xwb", wants, strict=True) if want])
+    return table.get(f"{title}_back{'' if w is None else '_w'}.{said}")
+
+
+def _in_turn(found: Any, wants: tuple[bool, ...], shapes: tuple[Any, ...]) -> tuple[Any, ...]:
+    """What a kernel gave, in the places where something was wanted."""
+    rest = iter(found if type(found) is tuple else (found,))
+    return tuple(
+        [
+            next(rest).reshape(shape) if want else None
+            for want, shape in zip(wants, shapes, strict=True)
+        ]
+    )
+
+
+# --- batch_norm -----------------------------------------------------------------------------------
+def batch_norm(x: Array, w: Array, b: Array, axes: tuple[int, ...], eps: float) -> Any:
+    """(x - mean) / deviation over `axes`, all but that of channels, times w plus b; the statistics
+    with these axes as size 1."""
+    kernel = _norm_kernel("batch_norm", w, b)
+    if kernel is None or type(x) is not np.ndarray:
+        return None
+    return kernel.bind(eps).over(axes, False)(x, *[t for t in (w, b) if t is not None])
+
+
+def batch_norm_back(
+    g: Array, gmean: Array, grstd: Array, x: Array, w: Array, mean: Array, rstd: Array,
+    axes: tuple[int, ...], wants: tuple[bool, bool, bool],
+) -> Any:  # fmt: skip
+    """The gradients of x, w and b that are wanted, from those of all results."""
+    kernel = _back_kernel("batch_norm", w, wants)
+    if kernel is None or type(x) is not np.ndarray:
+        return None
+    found = kernel.over(axes, False)(g, gmean, grstd, x, w, mean, rstd)
+    channels = (mean.size,)
+    return None if found is None else _in_turn(found, wants, (x.shape, channels, channels))
 
 
 # --- sums -----------------------------------------------------------------------------------------

@@ -1,8 +1,8 @@
 """Kernels at run time: the compiled function of an op's rule, where the package has one.
 
 `rushlight.codegen` writes kernels from the op table while the package is built. An op looks for its
-own once, when it is first run; a kernel gives None for arrays that it is not made for (it takes
-float32 and float64 of NumPy's that lie in one piece), and then the rule itself is run. With
+own once, when it is first run; a kernel gives None for what it is not made for (it takes float32
+and float64 of NumPy's, and Python numbers beside them), and then the rule itself is run. With
 RUSHLIGHT_KERNELS=0 in the environment there are none.
 
 Note [Kernels of optimisers]
@@ -19,8 +19,17 @@ import importlib
 import os
 from typing import Any, Final
 
-# parameters that say where, not how much
-_PLACES: Final = ("dim", "dims", "rank", "width", "decimals")
+# parameters that say where, not how much: a kernel is told of them when an op looks for it
+_AXES: Final = ("dim", "dims", "keepdim", "rank")
+# numbers that choose between formulas
+_CHOICES: Final = ("width", "decimals", "reduction", "exponent", "ord", "p", "n")
+_FACTORS: Final = ("alpha", "value")
+# ops that have the rules of another, and another node
+_SAME: Final = {
+    "ClampMinNumber": "ClampNumbers", "ClampMaxNumber": "ClampNumbers", "ClampMinOnly": "ClampMin",
+    "ClampMaxOnly": "ClampMax", "CopySignNumber": "CopySign",
+}  # fmt: skip
+_INPUTS: Final = 4  # of an op whose gradients have kernels
 
 
 def _find_module() -> Any:
@@ -38,6 +47,10 @@ def _is_absent(*args: Any) -> None:
 
 _module: Final = _find_module()
 table: Final[dict[str, Any]] = getattr(_module, "table", {})
+# How many threads kernels use: Note [Workers] in `codegen.multithreading`.
+use_threads: Final[Any] = getattr(_module, "use_threads", _is_absent)
+# Running sums: Note [Running sums] in `codegen.scans`.
+running: Final[Any] = getattr(_module, "running", _is_absent)
 # Convolutions that move by 1: Note [Shifted products] in `codegen.products`.
 correlate: Final[Any] = getattr(_module, "correlate", _is_absent)
 correlate_weight: Final[Any] = getattr(_module, "correlate_weight", _is_absent)
@@ -74,7 +87,6 @@ counted: Final[Any] = getattr(_module, "counted", _is_absent)
 # Order and masks: `codegen.sorting`.
 ranked: Final[Any] = getattr(_module, "ranked", _is_absent)
 extreme: Final[Any] = getattr(_module, "extreme", _is_absent)
-cumulated: Final[Any] = getattr(_module, "cumulated", _is_absent)
 nonzero_places: Final[Any] = getattr(_module, "nonzero_places", _is_absent)
 masked: Final[Any] = getattr(_module, "masked", _is_absent)
 unmasked: Final[Any] = getattr(_module, "unmasked", _is_absent)
@@ -91,42 +103,97 @@ def look(source: Any, shown: Any) -> Any:
 
 
 # A single function that NumPy has in SIMD of its own is as quick there, or quicker.
-_QUICK_IN_NUMPY: Final = frozenset(
-    ("Exp.forward", "Expm1.forward", "Log.forward", "Log1p.forward", "Tanh.forward")
-)
+_QUICK_IN_NUMPY: Final = frozenset(("Exp.forward", "Expm1.forward", "Log.forward", "Tanh.forward"))
+
+
+_titles: Final = {name.partition(".")[0] for name in table}  # of classes that have a kernel
 
 
 def kernel_of(op: Any, rule: str) -> Any:
     """The kernel of an op's `forward` or `vjp`, with the op's parameters; None if there is none.
-    An op that moves numbers and computes none has a method `mover` that says which it is."""
+
+    The kernel of a `vjp` of several inputs takes first which of their gradients are wanted (bits),
+    and gives a tuple with None for the others. An op whose kernel is no expression (it moves
+    numbers, or runs along an axis) has a method `mover` that says which it is.
+    """
     if not table:
         return None
     mover = getattr(op, "mover", None)
     if mover is not None:
         return mover(rule)
+    title = type(op).__qualname__
+    if _SAME.get(title, title) not in _titles:
+        return None
     name = name_of(op, rule)
-    kernel = table.get(name)
-    if kernel is None or name in _QUICK_IN_NUMPY:
+    inputs = number_of_inputs(op)
+    if rule == "forward" or inputs == 1:
+        return None if name in _QUICK_IN_NUMPY else _for_op(op, table.get(name))
+    found = {}
+    for wanted in range(1, 1 << inputs if inputs <= _INPUTS else 0):
+        kernel = table.get(f"{name}.{wanted}")
+        if kernel is not None:
+            found[wanted] = _for_op(op, kernel)
+    return _module.family(inputs, found) if found else None
+
+
+def _for_op(op: Any, kernel: Any) -> Any:
+    """A kernel with the numbers and the axes of an op."""
+    if kernel is None:
         return None
     numbers = numbers_of(op)
-    return kernel.bind(*[getattr(op, p) for p in numbers]) if numbers else kernel
+    if numbers:
+        kernel = kernel.bind(*[getattr(op, p) for p in numbers])
+    axes = axes_of(op)
+    return kernel if axes is None else kernel.over(axes[0], getattr(op, "keepdim", False))
+
+
+def number_of_inputs(op: Any) -> int:
+    """How many gradients its `vjp` gives."""
+    return len(op.inputs)
+
+
+def axes_of(op: Any) -> Any:
+    """The axes that an op goes along, in a tuple: None there means all, an empty tuple none. None
+    if the op is not of such."""
+    if "rank" in op.params:
+        return (tuple(range(-op.rank, 0)),)
+    along = "dims" in op.params or ("dim" in op.params and hasattr(op, "dims"))
+    return (op.dims,) if along else None
 
 
 def name_of(op: Any, rule: str) -> str:
     """What the kernel of an op's rule is called: parameters that choose between formulas are part
-    of its name, those that are numbers are given to it."""
+    of its name, those that are numbers or axes are given to it."""
+    title = type(op).__qualname__
     numbers = numbers_of(op)
-    chosen = [f"{p}={getattr(op, p)}" for p in op.params if p not in numbers]
-    return ".".join([type(op).__qualname__, *chosen, rule])
+    chosen = [
+        f"{p}={value:g}" if type(value) in (int, float) else f"{p}={value}"
+        for p, value in [(p, getattr(op, p)) for p in _params(op)]
+        if p not in numbers and p not in _AXES
+    ]
+    return ".".join([_SAME.get(title, title), *chosen, *choice_of(op), rule])
+
+
+def choice_of(op: Any) -> list[str]:
+    """What a rule asks about a number that is a parameter."""
+    if type(op).__qualname__ != "LerpNumber" or isinstance(op.weight, complex):
+        return []
+    return ["near" if abs(op.weight) < 0.5 else "far"]
+
+
+def _params(op: Any) -> Any:
+    return ("min", "max") if _SAME.get(type(op).__qualname__) == "ClampNumbers" else op.params
 
 
 def numbers_of(op: Any) -> list[str]:
-    """The parameters of an op that a kernel is given as numbers. The whole number 1 is none: in
-    `add` it says that there is no factor."""
+    """The parameters of an op that a kernel is given as numbers. A factor that is the whole number
+    1 is none: it says that there is no factor."""
     found = []
-    for p in op.params:
+    for p in _params(op):
         value = getattr(op, p)
-        if type(value) is float or (type(value) is int and value != 1 and p not in _PLACES):
+        if p in _CHOICES or p in _AXES:
+            continue
+        if type(value) is float or (type(value) is int and (value != 1 or p not in _FACTORS)):
             found.append(p)
     return found
 

@@ -1,4 +1,4 @@
-"""How many threads the linear algebra under NumPy and SciPy uses.
+"""How many threads the linear algebra under NumPy and SciPy uses, and the kernels.
 
 They bring libraries of their own (OpenBLAS in the wheels), which are loaded with them. Those that
 are loaded are found by name in the process's map of memory, and told through their C functions.
@@ -11,6 +11,8 @@ import os
 import re
 import sys
 from typing import Any, Final
+
+from rushlight.arrays.kernels import use_threads
 
 _LIBRARY: Final = re.compile(r"/[^/]*(openblas|libblis|mkl_rt|libmkl)[^/]*\.(so|dylib)[^/]*$")
 # `scipy_` and `64_` are how the wheels of NumPy and SciPy rename what they bring.
@@ -53,7 +55,8 @@ def _functions(names: list[str]) -> list[Any]:
 
 
 def set_threads(count: int) -> bool:
-    """Have linear algebra use so many threads; whether there was a library to tell."""
+    """Have linear algebra and kernels use so many threads; whether there was a library to tell."""
+    use_threads(count)
     setters = _functions(_SETTERS)
     for setter in setters:
         setter(ctypes.c_int(count))

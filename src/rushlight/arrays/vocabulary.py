@@ -752,7 +752,7 @@ def argmin(x: Array, axis: int | None, keep: bool) -> Array:
 def cumsum(x: Array, axis: int) -> Array:
     """Running sum, kept in the next wider type and rounded at the end. Integers keep their
     dtype."""
-    made = kernels.cumulated(axis, False, x)
+    made = kernels.running(False, False, axis, x)
     if made is not None:
         return made
     return _running(add, x, axis)

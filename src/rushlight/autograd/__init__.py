@@ -20,7 +20,8 @@ from rushlight.autograd.grad_mode import (
 from rushlight.autograd.grad_mode import is_multithreading_enabled as is_multithreading_enabled
 from rushlight.autograd.gradcheck import gradcheck, gradgradcheck
 from rushlight.missing import face as _face
-from rushlight.ops.described import describe_all as _describe_all
+from rushlight.ops.described import describe as _describe
+from rushlight.ops.described import sign as _sign
 
 __all__ = [
     "Function", "NestedIOFunction", "Variable", "backward", "detect_anomaly", "enable_grad",
@@ -28,7 +29,6 @@ __all__ = [
     "inference_mode", "no_grad", "set_detect_anomaly", "set_grad_enabled",
     "set_multithreading_enabled", "variable",
 ]  # fmt: skip
-_describe_all(globals(), __all__)
 
 # Imported when first used, so that `import rushlight` stays quick: name, and its module.
 _LATER = {
@@ -52,6 +52,19 @@ if _typing.TYPE_CHECKING:
     from rushlight.autograd.function import Function, NestedIOFunction
     from rushlight.autograd.variable import Variable
 else:
+    # Functions are given when first asked for: then their docstrings are completed.
+    _functions = {
+        name: globals().pop(name) for name in ("backward", "grad", "gradcheck", "gradgradcheck")
+    }
+    for _name, _fn in _functions.items():
+        _sign(_fn, _name)
+
+    def _given(name):
+        fn = _functions.get(name)
+        if fn is not None:
+            _describe(fn)
+        return fn
+
     __getattr__, __dir__ = _face(
-        "torch.autograd", globals(), _LATER, ("is_multithreading_enabled",)
+        "torch.autograd", globals(), _LATER, ("is_multithreading_enabled",), _given
     )

@@ -28,10 +28,10 @@ def show(part: str | None) -> str:
 
     >>> print(show("Silu.forward"))
     /* Silu.forward: x * sigmoid(x). */
-    CLONES static void silu_forward(char **in, char **out, npy_intp n, const double *p) {
+    static void silu_forward(char **in, char **out, npy_intp n, const double *p) {
         const float *x0 = (const float *)in[0];
         float *y0 = (float *)out[0];
-    #pragma GCC ivdep
+    #pragma omp simd
         for (npy_intp i = 0; i < n; i++) {
             const float e0 = x0[i];
             const float e1 = r_expit_f(e0);

@@ -12,7 +12,8 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 EACH, ROW, COLUMN, ONE = "each", "row", "column", "one"
-REDUCTIONS = ("reduce_sum", "reduce_max", "reduce_min")
+REDUCTIONS = ("reduce_sum", "reduce_max", "reduce_min", "product", "wide_sum", "squares_from")
+ANY, NONE = "any", "none"  # roles of inputs that a kernel does not read, and that must be None
 
 
 class Expr:
@@ -58,11 +59,20 @@ class Kernel:
     keeps_axis: tuple[bool, ...]  # for outputs of one number a row: whether the axis stays, as 1
     text: str = ""  # what it is, for a reader of the C
     whole: bool = False  # the whole array is the row
+    above: int | None = None  # the parameter that a row must have more elements than
 
     @property
     def by_rows(self) -> bool:
         """Whether rows count, or the elements are one long row."""
         return any(e.role in (ROW, COLUMN) for e in in_order(self.outputs))
+
+    @property
+    def by_columns(self) -> bool:
+        """Whether the rows may be columns: the C then goes over many of them side by side."""
+        values = in_order(self.outputs)
+        return self.by_rows and not any(
+            e.role == COLUMN or (e.truth and e.word == "input") for e in values
+        )
 
 
 def in_order(wanted: tuple[Expr, ...]) -> list[Expr]:

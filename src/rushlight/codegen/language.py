@@ -6,9 +6,15 @@ Note [Stages]
     an earlier one's it computes again, if that is cheap; else it was put aside, in the memory of a
     result that is not yet written or in scratch memory.
 
+Note [Columns]
+    Where the axis that is reduced is not the last one, rows are columns. The loops then go over the
+    elements of up to `WIDE` columns side by side, and what there is of a row, there is of each of
+    them, in an array. Elements of one column are added in sets of `_FEW`.
+
 Note [Sums in kernels]
     Elements are added in sets of `_SET` by SIMD lanes, each a handful of additions, and the sets
-    in double: the error is below that of adding in pairs. What is made of a row's sums is computed
+    in double, where that is the type itself with what each addition loses: the error is below that
+    of adding in pairs. What is made of a row's sums is computed
     in double too, and rounded where it meets the elements: the mean of equal numbers is theirs.
 """
 
@@ -41,14 +47,20 @@ WORDS = {
     "fmax": "r_fmax_{s}({0}, {1})", "fmin": "r_fmin_{s}({0}, {1})",
     "less": "{0} < {1}", "less_equal": "{0} <= {1}", "greater": "{0} > {1}",
     "greater_equal": "{0} >= {1}", "equal": "{0} == {1}", "not_equal": "{0} != {1}",
-    "logical_and": "{0} && {1}", "logical_or": "{0} || {1}", "logical_not": "!{0}",
-    "power": "pow({0}, {1})", "isnan": "{0} != {0}", "where": "{0} ? {1} : {2}",
+    "logical_and": "{0} & {1}", "logical_or": "{0} | {1}", "logical_not": "!{0}",
+    "bitwise_and": "{0} & {1}", "bitwise_or": "{0} | {1}", "invert": "!{0}", "number": "{0}",
+    "power": "pow({0}, {1})", "isnan": "{0} != {0}",
+    "isinf": "r_fabs_{s}({0}) == INFINITY", "where": "{0} ? {1} : {2}",
 }  # fmt: skip
 DEAR = frozenset(
     ("exp", "expm1", "log", "log1p", "tanh", "expit", "log_expit", "erf", "divide", "sqrt")
 )
-_TRUTHS = frozenset(("logical_and", "logical_or", "logical_not"))  # of truths; others of numbers
-_SET = 256
+_TRUTHS = frozenset(
+    ("logical_and", "logical_or", "logical_not", "bitwise_and", "bitwise_or", "invert")
+)  # of truths; others of numbers
+_SET, _FEW = 256, 16  # along a row, where many lanes add; and along a column, where one does
+WIDE = 256  # columns side by side
+COUNT = 12  # where the count of elements stands among the parameters
 _TYPES = {"f": "float", "d": "double"}
 
 
@@ -58,6 +70,14 @@ def can_write(kernel: Kernel) -> bool:
     values = in_order(kernel.outputs)
     powers = [e for e in values if e.word == "power"]  # of parameters alone: no SIMD of libm's
     return all(e.word in known for e in values) and all(e.role == ONE for e in powers)
+
+
+# what reductions start with; of those that are added in sets, also how the sets are joined
+_LIMITS = {"reduce_max": "-INFINITY", "reduce_min": "INFINITY"}
+_ADDED = {
+    "reduce_sum": ("0", "+"), "wide_sum": ("0", "+"), "squares_from": ("0", "+"),
+    "product": ("1", "*"),
+}  # fmt: skip
 
 
 # --- one kernel -----------------------------------------------------------------------------------
@@ -71,6 +91,7 @@ class _Writer:
         self.lines: list[str] = []
         self.depth = 1
         self.names: dict[Expr, str] = {}  # of values that are at hand now
+        self.narrow: dict[Expr, str] = {}  # of those that are in the type too, not just in double
         self.order = in_order(kernel.outputs)
         self.number = {e: i for i, e in enumerate(self.order)}
 
@@ -86,7 +107,7 @@ class _Writer:
         self.put("}")
 
     def loop(self, head: str) -> None:
-        self.lines.append("#pragma GCC ivdep")
+        self.lines.append("#pragma omp simd")
         self.open(head)
 
     def literal(self, value: object, wide: bool) -> str:
@@ -112,7 +133,7 @@ class _Writer:
         if not e.truth and truth:
             return f"({name} != 0)"
         if e.role in (ONE, ROW) and not wide and not e.truth:
-            return f"({self.type}){name}"
+            return self.narrow.get(e, f"({self.type}){name}")
         return name
 
     def expression(self, e: Expr, wide: bool) -> str:
@@ -138,7 +159,7 @@ class _Writer:
             if e.word == "param":
                 self.names[e] = f"p[{e.value}]"
             elif e.word == "count":
-                self.names[e] = "(double)n"
+                self.names[e] = f"p[{COUNT}]"
             elif e.word == "input":
                 self.put(
                     f"const {self.type} o{self.number[e]} = *(const {self.type} *)in[{e.value}];"
@@ -147,10 +168,9 @@ class _Writer:
             else:
                 self.define(e, wide=not any(a.word == "input" for a in in_order((e,))))
 
-    def head(self, name: str) -> None:
+    def head(self, name: str, size: str) -> None:
         self.depth = 0
-        size = "npy_intp rows, npy_intp n" if self.kernel.by_rows else "npy_intp n"
-        self.open(f"CLONES static void {name}(char **in, char **out, {size}, const double *p)")
+        self.open(f"static void {name}(char **in, char **out, {size}, const double *p)")
 
     def output(self, k: int, e: Expr) -> None:
         """Write one element of a result."""
@@ -158,10 +178,11 @@ class _Writer:
 
     # --- element by element -----------------------------------------------------------------------
     def flat(self, name: str) -> str:
-        self.head(name)
+        self.head(name, "npy_intp n")
         for e in self.kernel.inputs:
             if e.role == EACH and e in self.number:
-                self.put(f"const {self.type} *x{e.value} = (const {self.type} *)in[{e.value}];")
+                kind = "unsigned char" if e.truth else self.type
+                self.put(f"const {kind} *x{e.value} = (const {kind} *)in[{e.value}];")
         for k, e in enumerate(self.kernel.outputs):
             kind = "unsigned char" if e.truth else self.type
             self.put(f"{kind} *y{k} = ({kind} *)out[{k}];")
@@ -170,7 +191,8 @@ class _Writer:
         for e in self.order:
             if e.role == EACH:
                 if e.word == "input":
-                    self.put(f"const {self.type} e{self.number[e]} = x{e.value}[i];")
+                    kind = "int" if e.truth else self.type
+                    self.put(f"const {kind} e{self.number[e]} = x{e.value}[i];")
                     self.names[e] = f"e{self.number[e]}"
                 else:
                     self.define(e)
@@ -181,87 +203,95 @@ class _Writer:
         return "\n".join(self.lines)
 
     # --- row by row: see Note [Stages] ------------------------------------------------------------
-    def rows(self, name: str) -> str:
-        levels: dict[Expr, int] = {}
+    def plan(self) -> None:
+        """Which loops there are, and what each is for."""
+        outputs = self.kernel.outputs
+        self.levels: dict[Expr, int] = {}
         for e in self.order:
-            level = max([levels[a] for a in e.args], default=0)
-            levels[e] = level + e.is_reduction
-        last = max(levels[e] for e in self.kernel.outputs)
-        wanted: list[list[Expr]] = [[] for _ in range(last + 1)]  # what each loop is for
+            self.levels[e] = max([self.levels[a] for a in e.args], default=0) + e.is_reduction
+        self.last = max(self.levels[e] for e in outputs)
+        self.wanted: list[list[Expr]] = [[] for _ in range(self.last + 1)]  # what each loop is for
         for e in self.order:
             if e.is_reduction:
-                wanted[levels[e.args[0]]].append(e)
-        each_outputs = [e for e in self.kernel.outputs if e.role == EACH]
-        down = [e for e in self.kernel.outputs if e.word == "sum_rows"]  # sums over the rows
+                self.wanted[self.levels[e] - 1].append(e)
+        self.each_outputs = [e for e in outputs if e.role == EACH]
+        self.down = [e for e in outputs if e.word == "sum_rows"]  # sums over the rows
         # results are written by the last loop: until then their memory is free
-        needs = [self.needed(tuple(e.args[0] for e in w)) for w in wanted]
-        if each_outputs:
-            needs[last] |= self.needed(tuple(each_outputs))
-        for e in down:
-            needs[levels[e]] |= self.needed(e.args)
-        aside: dict[Expr, str] = {}
-        free = [
-            f"y{k}" for k, e in enumerate(self.kernel.outputs) if e.role == EACH and not e.truth
-        ]
+        self.needs = [self.needed(tuple(e.args[0] for e in w)) for w in self.wanted]
+        if self.each_outputs:
+            self.needs[self.last] |= self.needed(tuple(self.each_outputs))
+        for e in self.down:
+            self.needs[self.levels[e]] |= self.needed(e.args)
+        self.aside: dict[Expr, str] = {}
+        free = [f"y{k}" for k, e in enumerate(outputs) if e.role == EACH and not e.truth]
         for e in self.order:
-            if e.role == EACH and e.word in DEAR and sum(e in need for need in needs) > 1:
-                aside[e] = free.pop(0) if free else f"z{len(aside)}"
-        scratch = [slot for slot in aside.values() if slot[0] == "z"]
-        self.head(name)
-        if scratch or down:
-            size = f"sizeof({self.type})"
+            if e.role == EACH and e.word in DEAR and sum(e in need for need in self.needs) > 1:
+                self.aside[e] = free.pop(0) if free else f"z{len(self.aside)}"
+        self.scratch = [slot for slot in self.aside.values() if slot[0] == "z"]
+        self.ready: set[Expr] = set()  # put aside by an earlier loop
+
+    def rows(self, name: str) -> str:
+        self.plan()
+        T, down = self.type, self.down
+        self.head(name, "npy_intp rows, npy_intp n")
+        if self.scratch or down:
             self.put(
                 "double *memory = (double *)scratch("
-                f"n * ({len(down)} * 8 + {len(scratch)} * {size}));"
+                f"n * ({len(down)} * 8 + {len(self.scratch)} * sizeof({T})));"
             )
             for at, e in enumerate(down):
                 self.put(f"double *a{self.number[e]} = memory + {at} * n;")
-            for at, slot in enumerate(scratch):
-                self.put(
-                    f"{self.type} *{slot} = ({self.type} *)(memory + {len(down)} * n) + {at} * n;"
-                )
+            for at, slot in enumerate(self.scratch):
+                self.put(f"{T} *{slot} = ({T} *)(memory + {len(down)} * n) + {at} * n;")
             if down:
                 self.put(f"memset(memory, 0, n * {len(down)} * sizeof(double));")
         self.whole()
         self.open("for (npy_intp r = 0; r < rows; r++)")
         for e in self.kernel.inputs:
-            base = f"(const {self.type} *)in[{e.value}]"
+            if e not in self.number:
+                continue
+            kind = "unsigned char" if e.truth else T
+            base = f"(const {kind} *)in[{e.value}]"
             if e.role == EACH:
-                self.put(f"const {self.type} *x{e.value} = {base} + r * n;")
+                self.put(f"const {kind} *x{e.value} = {base} + r * n;")
             elif e.role == COLUMN:
-                self.put(f"const {self.type} *x{e.value} = {base};")
-            elif e.role == ROW and e in self.number:
-                self.put(f"const {self.type} r{self.number[e]} = ({base})[r];")
+                self.put(f"const {kind} *x{e.value} = {base};")
+            elif e.role == ROW:
+                self.put(f"const {T} r{self.number[e]} = ({base})[r];")
                 self.names[e] = f"r{self.number[e]}"
         for k, e in enumerate(self.kernel.outputs):
-            kind = "unsigned char" if e.truth else self.type
+            kind = "unsigned char" if e.truth else T
             if e.role == EACH:
                 self.put(f"{kind} *y{k} = ({kind} *)out[{k}] + r * n;")
-        ready: set[Expr] = set()  # put aside by an earlier loop
-        for level in range(last + 1):
-            for e in self.order:  # what is made of reductions, before the loop
-                if (
-                    e.role == ROW
-                    and levels[e] == level
-                    and not e.is_reduction
-                    and e.word != "input"
-                ):
-                    self.define(e, wide=True)
-            final = each_outputs if level == last else []
-            here = [e for e in down if levels[e] == level]
-            if wanted[level] or final or here:
-                self.stage(wanted[level], final, here, needs[level], aside, ready)
+        for level in range(self.last + 1):
+            for e in self.made_of_rows(level):
+                self.define(e, wide=True)
+            final = self.each_outputs if level == self.last else []
+            here = [e for e in down if self.levels[e] == level]
+            if self.wanted[level] or final or here:
+                self.stage(level, final, here)
         for k, e in enumerate(self.kernel.outputs):
             if e.role == ROW:
-                self.put(f"(({self.type} *)out[{k}])[r] = {self.operand(e, e.truth, False)};")
+                self.put(f"(({T} *)out[{k}])[r] = {self.operand(e, e.truth, False)};")
         self.close()
         for k, e in enumerate(self.kernel.outputs):
             if e in down:
                 self.open("for (npy_intp i = 0; i < n; i++)")
-                self.put(f"(({self.type} *)out[{k}])[i] = ({self.type})a{self.number[e]}[i];")
+                self.put(f"(({T} *)out[{k}])[i] = ({T})a{self.number[e]}[i];")
                 self.close()
         self.close()
         return "\n".join(self.lines)
+
+    def made_of_rows(self, level: int) -> list[Expr]:
+        """What is made of reductions before a loop."""
+        return [
+            e
+            for e in self.order
+            if e.role == ROW
+            and self.levels[e] == level
+            and not e.is_reduction
+            and e.word != "input"
+        ]
 
     def needed(self, what: tuple[Expr, ...]) -> set[Expr]:
         """The values of elements that a loop computes, or reads, for `what`: what is behind a
@@ -275,17 +305,13 @@ class _Writer:
                 stack.extend(a for a in e.args if a.role in (EACH, COLUMN))
         return found
 
-    def stage(
-        self, reduced: list[Expr], final: list[Expr], down: list[Expr], need: set[Expr],
-        aside: dict[Expr, str], ready: set[Expr],
-    ) -> None:  # fmt: skip
-        """One loop over a row: for some reductions, for the results, for sums over the rows."""
-        starts = {"reduce_sum": "0", "reduce_max": "-INFINITY", "reduce_min": "INFINITY"}
-        T = self.type
-        # what is put aside is not computed again, nor what only it is made of
-        read: set[Expr] = {e for e in need if e in ready}
+    def used(self, level: int, final: list[Expr], down: list[Expr]) -> tuple[set[Expr], set[Expr]]:
+        """The values that a loop has to do with, and those of them that were put aside: these are
+        not computed again, nor what only they are made of."""
+        need = self.needs[level]
+        read: set[Expr] = {e for e in need if e in self.ready}
         used: set[Expr] = set()
-        stack = [e.args[0] for e in (*reduced, *down)] + final
+        stack = [e.args[0] for e in (*self.wanted[level], *down)] + final
         while stack:
             e = stack.pop()
             if e in used or e not in need:
@@ -293,75 +319,232 @@ class _Writer:
             used.add(e)
             if e not in read:
                 stack.extend(e.args)
-        sums = [e for e in reduced if e.word == "reduce_sum"]
-        for e in reduced:
-            m = self.number[e]
-            if e.word == "reduce_sum":
-                self.put(f"double s{m} = 0;")
+        return used, read
+
+    def elements(self, used: set[Expr], read: set[Expr], i: str) -> None:
+        """Compute the values of one element."""
+        for e in self.order:
+            if e not in used:
+                continue
+            kind = "int" if e.truth else self.type
+            if e.word == "input" or e in read:
+                source = f"x{e.value}" if e.word == "input" else self.aside[e]
+                self.put(f"const {kind} e{self.number[e]} = {source}[{i}];")
+                self.names[e] = f"e{self.number[e]}"
             else:
-                self.put(f"{T} m{m} = {starts[e.word]}; int nan{m} = 0;")
-        clauses = []
+                self.define(e)
+                if e in self.aside:
+                    self.put(f"{self.aside[e]}[{i}] = {self.names[e]};")
+
+    def reduce(self, e: Expr, at: str) -> None:
+        """Add one element to a reduction; `at` is "" or the column."""
+        m, x = self.number[e], self.operand(e.args[0], False, False)
+        if e.word in ("reduce_sum", "wide_sum"):
+            self.put(f"q{m}{at} += {x};")
+        elif e.word == "product":
+            self.put(f"q{m}{at} *= {x};")
+        elif e.word == "squares_from":
+            self.put(f"const double d{m} = {x} - {self.operand(e.args[1], False, True)};")
+            self.put(f"q{m}{at} += d{m} * d{m};")
+        else:
+            sign = ">" if e.word == "reduce_max" else "<"
+            self.put(f"m{m}{at} = {x} {sign} m{m}{at} ? {x} : m{m}{at}; nan{m}{at} |= {x} != {x};")
+
+    def stage(self, level: int, final: list[Expr], down: list[Expr]) -> None:
+        """One loop over a row: for some reductions, for the results, for sums over the rows."""
+        reduced, number = self.wanted[level], self.number
+        used, read = self.used(level, final, down)
+        sums = [e for e in reduced if e.word in _ADDED]
+        limits = [e for e in reduced if e.word in _LIMITS]
+        for e in limits:
+            self.put(f"{self.type} m{number[e]} = {_LIMITS[e.word]}; int nan{number[e]} = 0;")
+        for e in sums:
+            lost = f", lost{number[e]} = 0" if self.letter == "d" else ""
+            self.put(f"double s{number[e]} = {_ADDED[e.word][0]}{lost};")
         if sums:
             self.open(f"for (npy_intp from = 0; from < n; from += {_SET})")
             self.put(f"const npy_intp to = from + {_SET} < n ? from + {_SET} : n;")
-            for e in sums:
-                self.put(f"{T} q{self.number[e]} = 0;")
-            clauses.append("reduction(+:" + ", ".join(f"q{self.number[e]}" for e in sums) + ")")
-        for word, sign in (("reduce_max", "max"), ("reduce_min", "min")):
-            found = [e for e in reduced if e.word == word]
+        for e in sums:
+            self.put(f"{self.sum_type(e)} q{number[e]} = {_ADDED[e.word][0]};")
+        clauses = []
+        for sign, letter, words in (
+            ("+", "q", ("reduce_sum", "wide_sum", "squares_from")), ("*", "q", ("product",)),
+            ("max", "m", ("reduce_max",)), ("min", "m", ("reduce_min",)), ("|", "nan", _LIMITS),
+        ):  # fmt: skip
+            found = [f"{letter}{number[e]}" for e in reduced if e.word in words]
             if found:
-                clauses.append(
-                    f"reduction({sign}:" + ", ".join(f"m{self.number[e]}" for e in found) + ")"
-                )
-        limits = [e for e in reduced if e.word != "reduce_sum"]
-        if limits:
-            clauses.append("reduction(|:" + ", ".join(f"nan{self.number[e]}" for e in limits) + ")")
+                clauses.append(f"reduction({sign}:{', '.join(found)})")
         self.lines.append(
-            f"#pragma omp simd {' '.join(clauses)}" if clauses else "#pragma GCC ivdep"
+            f"#pragma omp simd {' '.join(clauses)}" if clauses else "#pragma omp simd"
         )
         bounds = "npy_intp i = from; i < to" if sums else "npy_intp i = 0; i < n"
         self.open(f"for ({bounds}; i++)")
         outer = dict(self.names)
-        for e in self.order:
-            if e not in used:
-                continue
-            if e.word == "input":
-                self.put(f"const {T} e{self.number[e]} = x{e.value}[i];")
-                self.names[e] = f"e{self.number[e]}"
-            elif e in read:
-                self.put(f"const {T} e{self.number[e]} = {aside[e]}[i];")
-                self.names[e] = f"e{self.number[e]}"
-            else:
-                self.define(e)
-                if e in aside:
-                    self.put(f"{aside[e]}[i] = {self.names[e]};")
+        self.elements(used, read, "i")
         for e in reduced:
-            m, x = self.number[e], self.operand(e.args[0], False, False)
-            if e.word == "reduce_sum":
-                self.put(f"q{m} += {x};")
-            else:
-                sign = ">" if e.word == "reduce_max" else "<"
-                self.put(f"m{m} = {x} {sign} m{m} ? {x} : m{m}; nan{m} |= {x} != {x};")
+            self.reduce(e, "")
         for e in down:
-            self.put(f"a{self.number[e]}[i] += {self.operand(e.args[0], False, False)};")
+            self.put(f"a{number[e]}[i] += {self.operand(e.args[0], False, False)};")
         for k, e in enumerate(self.kernel.outputs):
             if e in final:
                 self.output(k, e)
         self.close()
+        for e in sums:
+            self.join(e, "")
         if sums:
-            for e in sums:
-                self.put(f"s{self.number[e]} += q{self.number[e]};")
             self.close()
         self.names = outer
-        ready.update(e for e in used if e in aside)
+        self.ready.update(e for e in used if e in self.aside)
         for e in reduced:
-            m = self.number[e]
-            value = f"s{m}" if e.word == "reduce_sum" else f"nan{m} ? NAN : m{m}"
-            self.put(f"const double r{m} = {value};")
-            self.names[e] = f"r{m}"
+            self.put(f"const double r{number[e]} = {self.reduced(e, '')};")
+            self.names[e] = f"r{number[e]}"
+
+    def join(self, e: Expr, at: str) -> None:
+        """Add a set to the sum of sets; in double with what that loses."""
+        m, sign = self.number[e], _ADDED[e.word][1]
+        if self.letter == "f" or sign == "*":
+            self.put(f"s{m}{at} {sign}= q{m}{at};")
+            return
+        s, q, lost = f"s{m}{at}", f"q{m}{at}", f"lost{m}{at}"
+        self.put(f"const double g{m} = {s} + {q};")
+        self.put(
+            f"{lost} += r_fabs_d({s}) >= r_fabs_d({q}) ? ({s} - g{m}) + {q} : ({q} - g{m}) + {s};"
+        )
+        self.put(f"{s} = g{m};")
+
+    def reduced(self, e: Expr, at: str) -> str:
+        """What a reduction came to."""
+        m = self.number[e]
+        if e.word in _LIMITS:
+            return f"nan{m}{at} ? NAN : m{m}{at}"
+        if self.letter == "f" or e.word == "product":
+            return f"s{m}{at}"
+        lost = f"lost{m}{at}"
+        return f"s{m}{at} + ({lost} - {lost} == 0 ? {lost} : 0)"  # an infinity loses nothing
+
+    def sum_type(self, e: Expr) -> str:
+        """The type in which a set of elements is added."""
+        return self.type if e.word == "reduce_sum" else "double"
+
+    # --- column by column: see Note [Columns] -----------------------------------------------------
+    def columns(self, name: str) -> str:
+        self.plan()
+        T = self.type
+        self.head(name, "npy_intp n, npy_intp inner, npy_intp w")
+        if self.scratch:
+            self.put(f"{T} *memory = ({T} *)scratch(n * {WIDE * len(self.scratch)} * sizeof({T}));")
+        self.whole()
+        for e in self.kernel.inputs:
+            if e in self.number and e.role == ROW:
+                m = self.number[e]
+                self.put(f"const {T} *r{m} = (const {T} *)in[{e.value}];")
+                self.names[e] = f"r{m}[j]"
+        for level in range(self.last + 1):
+            made = self.made_of_rows(level)
+            for e in made:
+                self.put(f"double r{self.number[e]}[{WIDE}]; {T} t{self.number[e]}[{WIDE}];")
+            if made:
+                self.across()
+                outer = dict(self.names)
+                for e in made:
+                    m = self.number[e]
+                    self.put(f"const double v{m} = {self.expression(e, True)};")
+                    self.put(f"r{m}[j] = v{m}; t{m}[j] = ({T})v{m};")
+                    self.names[e] = f"v{m}"
+                self.close()
+                self.names = outer
+                self.keep(made)
+            final = self.each_outputs if level == self.last else []
+            if self.wanted[level] or final:
+                self.stage_across(level, final)
+        for k, e in enumerate(self.kernel.outputs):
+            if e.role == ROW:
+                self.across()
+                self.put(f"(({T} *)out[{k}])[j] = {self.operand(e, e.truth, False)};")
+                self.close()
+        self.close()
+        return "\n".join(self.lines)
+
+    def across(self) -> None:
+        """Begin a loop over columns."""
+        self.lines.append("#pragma omp simd")
+        self.open("for (npy_intp j = 0; j < w; j++)")
+
+    def keep(self, made: list[Expr]) -> None:
+        """Values of columns are at hand from now on, in double and in the type."""
+        for e in made:
+            self.names[e] = f"r{self.number[e]}[j]"
+            self.narrow[e] = f"t{self.number[e]}[j]"
+
+    def stage_across(self, level: int, final: list[Expr]) -> None:
+        """One loop over the rows of a set of columns, for some reductions or for the results."""
+        reduced, number, T = self.wanted[level], self.number, self.type
+        used, read = self.used(level, final, [])
+        sums = [e for e in reduced if e.word in _ADDED]
+        limits = [e for e in reduced if e.word in _LIMITS]
+        for e in limits:
+            self.put(f"{T} m{number[e]}[{WIDE}]; int nan{number[e]}[{WIDE}];")
+        for e in sums:
+            self.put(f"double s{number[e]}[{WIDE}]; {self.sum_type(e)} q{number[e]}[{WIDE}];")
+            if self.letter == "d":
+                self.put(f"double lost{number[e]}[{WIDE}];")
+        for e in reduced:
+            self.put(f"double r{number[e]}[{WIDE}]; {T} t{number[e]}[{WIDE}];")
+        if reduced:
+            self.across()
+            for e in limits:
+                self.put(f"m{number[e]}[j] = {_LIMITS[e.word]}; nan{number[e]}[j] = 0;")
+            for e in sums:
+                self.put(f"s{number[e]}[j] = q{number[e]}[j] = {_ADDED[e.word][0]};")
+                if self.letter == "d":
+                    self.put(f"lost{number[e]}[j] = 0;")
+            self.close()
+        self.open("for (npy_intp i = 0; i < n; i++)")
+        for e in self.order:
+            if e in used and e.word == "input":
+                self.put(f"const {T} *x{e.value} = (const {T} *)in[{e.value}] + i * inner;")
+        for k, e in enumerate(self.kernel.outputs):
+            if e.role == EACH:
+                kind = "unsigned char" if e.truth else T
+                self.put(f"{kind} *y{k} = ({kind} *)out[{k}] + i * inner;")
+        for at, slot in enumerate(self.scratch):
+            self.put(f"{T} *{slot} = memory + ({at} * n + i) * {WIDE};")
+        self.across()
+        outer = dict(self.names)
+        self.elements(used, read, "j")
+        for e in reduced:
+            self.reduce(e, "[j]")
+        for k, e in enumerate(self.kernel.outputs):
+            if e in final:
+                self.put(f"y{k}[j] = {self.operand(e, e.truth, False)};")
+        self.close()
+        if sums:
+            self.open(f"if (i % {_FEW} == {_FEW - 1} || i == n - 1)")
+            self.across()
+            for e in sums:
+                self.join(e, "[j]")
+                self.put(f"q{number[e]}[j] = {_ADDED[e.word][0]};")
+            self.close()
+            self.close()
+        self.close()
+        self.names = outer
+        self.ready.update(e for e in used if e in self.aside)
+        if reduced:
+            self.across()
+            for e in reduced:
+                m = number[e]
+                self.put(f"r{m}[j] = {self.reduced(e, '[j]')};")
+                self.put(f"t{m}[j] = ({T})r{m}[j];")
+            self.close()
+        self.keep(reduced)
 
 
 def c_of(kernel: Kernel, letter: str, name: str) -> str:
     """The C function `name` of a kernel, in float ("f") or double ("d")."""
     writer = _Writer(kernel, letter)
     return writer.rows(name) if kernel.by_rows else writer.flat(name)
+
+
+def c_of_columns(kernel: Kernel, letter: str, name: str) -> str:
+    """The C function of a kernel over rows where these are columns."""
+    return _Writer(kernel, letter).columns(name)

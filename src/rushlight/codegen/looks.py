@@ -8,8 +8,8 @@ with an array that lies as `source` did, it gives the view of it that lies as `s
 from __future__ import annotations
 
 LOOKS = """
-#define AXES 8
-typedef struct { int nd; npy_intp dims[AXES], strides[AXES]; } Layout;
+#define LOOK_AXES 8
+typedef struct { int nd; npy_intp dims[LOOK_AXES], strides[LOOK_AXES]; } Layout;
 typedef struct {
     PyObject_HEAD
     vectorcallfunc call;
@@ -20,7 +20,7 @@ typedef struct {
 
 static int read_layout(PyArrayObject *a, Layout *found) {
     const int nd = PyArray_NDIM(a);
-    if (nd > AXES) return 0;
+    if (nd > LOOK_AXES) return 0;
     found->nd = nd;
     for (int d = 0; d < nd; d++) {
         found->dims[d] = PyArray_DIM(a, d);

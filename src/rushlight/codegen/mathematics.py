@@ -2,7 +2,8 @@
 no tables, no calls.
 
 Those of float compute in double, with shorter polynomials, and round once: results are nearly always
-the correctly rounded ones, and neither overflow nor numbers below the normal ones need care. Those
+the correctly rounded ones, and neither overflow nor numbers below the normal ones need care. Some,
+whose names end in _q, are in float, with what is lost on the way carried along. Those
 of double err by less than 3 units in the last place. Infinities, NaN and signed zeros are as in libm.
 
 Each is written once, by macros: `F(name)` is the function's name, and `P(a, b)` is the polynomial
@@ -20,6 +21,14 @@ def _poly(x: str, coefficients: Sequence[float]) -> str:
     text = coefficients[0].hex()
     for c in coefficients[1:]:
         text = f"({text} * {x} + {c.hex()})"
+    return text
+
+
+def _fused(x: str, coefficients: Sequence[float]) -> str:
+    """The same in float, each step rounded once."""
+    text = f"{coefficients[0].hex()}f"
+    for c in coefficients[1:]:
+        text = f"__builtin_fmaf({text}, {x}, {c.hex()}f)"
     return text
 
 
@@ -46,7 +55,7 @@ _ERFC_F = (1.123453281937423, -1.7126611219443446, 1.849773866257897, -0.6339955
 
 _EXP = f"""
 /* exp(x) is exp(r), of which this is r, times 2 to a whole power, in two factors */
-static inline double F(r_parts)(double x, double *half, double *rest) {{
+INLINE double F(r_parts)(double x, double *half, double *rest) {{
     union {{ double f; int64_t i; }} u, a, b;
     u.f = x * 0x1.71547652b82fep+0 + 0x1.8p+52; /* the whole number is in the lower bits */
     double k = u.f - 0x1.8p+52;
@@ -59,18 +68,18 @@ static inline double F(r_parts)(double x, double *half, double *rest) {{
 }}
 
 /* x, brought to where 2 to its power neither over- nor underflows on the way; NaN stays */
-static inline double F(r_bound)(double x) {{
+INLINE double F(r_bound)(double x) {{
     x = x < P(-200.0, -746.0) ? P(-200.0, -746.0) : x;
     return x > P(200.0, 710.0) ? P(200.0, 710.0) : x;
 }}
 
-static inline double F(r_exp)(double x) {{
+INLINE double F(r_exp)(double x) {{
     double half, rest, r = F(r_parts)(F(r_bound)(x), &half, &rest);
     double p = {_both("r", _EXP_F, _EXP_D)};
     return ((p * r * r + r) + 1) * half * rest;
 }}
 
-static inline double F(r_expm1)(double x) {{
+INLINE double F(r_expm1)(double x) {{
     double half, rest, r = F(r_parts)(F(r_bound)(x), &half, &rest);
     double p = {_both("r", _EXP_F, _EXP_D)};
     p = p * r * r + r;
@@ -82,7 +91,7 @@ static inline double F(r_expm1)(double x) {{
 
 _LOG = f"""
 /* the logarithm of a normal number above 0, and of 2^-e times one */
-static inline double F(r_log_core)(double x, double e) {{
+INLINE double F(r_log_core)(double x, double e) {{
     union {{ double f; int64_t i; }} u;
     u.f = x;
     /* x = 2^k (1 + f) with 1 + f between sqrt(1/2) and sqrt(2) */
@@ -95,15 +104,16 @@ static inline double F(r_log_core)(double x, double e) {{
     return (y - h) + f + e * 6.93147180369123816490e-01;
 }}
 
-static inline double F(r_log)(double x) {{
+INLINE double F(r_log)(double x) {{
     double small = x < 0x1p-1022 ? 0x1p+54 : 1;
     double y = F(r_log_core)(x * small, small != 1 ? 54.0 : 0);
     y = x == INFINITY ? x : y;
     y = x == 0 ? -INFINITY : y;
-    return x < 0 || x != x ? NAN : y;
+    y = x < 0 ? NAN : y;
+    return x != x ? x : y;
 }}
 
-static inline double F(r_log1p)(double x) {{
+INLINE double F(r_log1p)(double x) {{
     double u = 1 + x, lost = u - 1;
     double y = F(r_log)(u) + (x - lost) / u;
     y = u == INFINITY ? u : y;
@@ -113,17 +123,18 @@ static inline double F(r_log1p)(double x) {{
 """
 
 _BUILT = """
-static inline double F(r_tanh)(double x) {
+INLINE double F(r_tanh)(double x) {
     double a = __builtin_fabs(x), t = F(r_expm1)(2 * a);
     /* for double, 1 - 2 / (t + 2) is the nearer where t is large, and no infinity over another */
     double y = P(t / (t + 2), a < 0.5 ? t / (t + 2) : 1 - 2 / (t + 2));
     y = __builtin_copysign(y, x);
-    return x == 0 || x != x ? x : y;
+    y = x == 0 ? x : y;
+    return x != x ? x : y;
 }
 
-static inline double F(r_expit)(double x) { return 1 / (1 + F(r_exp)(-x)); }
+INLINE double F(r_expit)(double x) { return 1 / (1 + F(r_exp)(-x)); }
 
-static inline double F(r_log_expit)(double x) {
+INLINE double F(r_log_expit)(double x) {
     double e = F(r_exp)(-__builtin_fabs(x)), u = 1 + e;
     double y = (x < 0 ? x : 0) - (F(r_log_core)(u, 0) + (e - (u - 1)) / u);
     return x != x ? x : y;
@@ -131,7 +142,7 @@ static inline double F(r_log_expit)(double x) {
 """
 
 _ERF = f"""
-static inline float r_erf_f(float given) {{
+INLINE float r_erf_f(float given) {{
     double x = given, a = __builtin_fabs(x), z = x * x;
     double near = x * {_poly("z", _ERF_F)};
     double t = 1 / (1 + 0.3275911 * a);
@@ -139,24 +150,84 @@ static inline float r_erf_f(float given) {{
     double y = a < 1 ? near : __builtin_copysign(far, x);
     return (float)(x != x ? x : y);
 }}
-static inline double r_erf_d(double x) {{ return erf(x); }}
+INLINE double r_erf_d(double x) {{ return erf(x); }}
+"""
+
+# (exp(r) - 1 - r - r²/2) / r³, for |r| <= ln(2) / 2
+_EXP_Q = (1.9891105695622453e-4, 1.3926270554805013e-3, 8.333310821184041e-3,
+          4.166655408675157e-2, 1.6666666681729125e-1)  # fmt: skip
+# ln(2) to 16 bits, so that whole multiples of it are exact, and the rest
+_LN2_HIGH, _LN2_LOW = 0.693145751953125, 1.42860682030941723212e-6
+
+_FUSED = f"""
+/* exp(x) = (*high + *low) 2^n, in float where multiplications and additions are fused; *high is 1 + r,
+   and *low what was lost of it, with the rest of the series */
+INLINE void r_parts_q(float x, float *high, float *low, float *half, float *rest) {{
+    union {{ float f; int32_t i; }} u, a, b;
+    u.f = x * 0x1.715476p+0f + 0x1.8p+23f;
+    float k = u.f - 0x1.8p+23f;
+    int32_t n = u.i - 0x4b400000, m = n >> 1;
+    a.i = (m + 127) << 23;
+    b.i = (n - m + 127) << 23;
+    float big = __builtin_fmaf(-k, {_LN2_HIGH.hex()}f, x), small = k * {_LN2_LOW.hex()}f;
+    float r = big - small, lost = (big - r) - small;
+    /* 1 + r + r²/2 + r³ p, where what r² loses counts */
+    float p = {_fused("r", _EXP_Q)}, h = r * r;
+    *high = 1 + r;
+    lost = __builtin_fmaf(0.5f, __builtin_fmaf(r, r, -h), lost * *high);
+    *low = __builtin_fmaf(0.5f, h, (r - (*high - 1)) + __builtin_fmaf(r * h, p, lost));
+    *half = a.f;
+    *rest = b.f;
+}}
+
+INLINE float r_exp_q(float x) {{
+    float high, low, half, rest;
+    x = x < -105.0f ? -105.0f : x;
+    x = x > 90.0f ? 90.0f : x;
+    r_parts_q(x, &high, &low, &half, &rest);
+    return (high + low) * half * rest;
+}}
+
+/* of exp(-|x|), so that nothing overflows: 1 or that, over 1 plus that, and what the division lost */
+INLINE float r_expit_q(float x) {{
+    float high, low, half, rest, t = -__builtin_fabsf(x);
+    t = t < -105.0f ? -105.0f : t;
+    r_parts_q(t, &high, &low, &half, &rest);
+    float sum = high + low, lost = (high - sum) + low, e = sum * half * rest;
+    float d = 1 + e, d_low = ((1 - d) + e) + lost * half * rest, over = 1 / d;
+    float top = x < 0 ? sum : 1, top_low = x < 0 ? lost : 0, q = top * over;
+    float y = __builtin_fmaf(__builtin_fmaf(-q, d, top) + (top_low - q * d_low), over, q);
+    y = x < 0 ? y * half * rest : y;
+    return x != x ? x : y;
+}}
 """
 
 _BASICS = """
-static inline T F(r_fabs)(T x) { return K(__builtin_fabsf(x), __builtin_fabs(x)); }
-static inline T F(r_copysign)(T x, T y) { return K(__builtin_copysignf(x, y), __builtin_copysign(x, y)); }
-static inline T F(r_sqrt)(T x) { return K(__builtin_sqrtf(x), __builtin_sqrt(x)); }
-static inline T F(r_floor)(T x) { return K(__builtin_floorf(x), __builtin_floor(x)); }
-static inline T F(r_ceil)(T x) { return K(__builtin_ceilf(x), __builtin_ceil(x)); }
-static inline T F(r_trunc)(T x) { return K(__builtin_truncf(x), __builtin_trunc(x)); }
-static inline T F(r_rint)(T x) { return K(__builtin_rintf(x), __builtin_rint(x)); }
-static inline T F(r_maximum)(T a, T b) { return a > b || a != a ? a : b; }
-static inline T F(r_minimum)(T a, T b) { return a < b || a != a ? a : b; }
-static inline T F(r_fmax)(T a, T b) { return a >= b || b != b ? a : b; }
-static inline T F(r_fmin)(T a, T b) { return a <= b || b != b ? a : b; }
-static inline T F(r_sign)(T x) { return x != x ? x : (T)((x > 0) - (x < 0)); }
+INLINE T F(r_fabs)(T x) { return K(__builtin_fabsf(x), __builtin_fabs(x)); }
+INLINE T F(r_copysign)(T x, T y) { return K(__builtin_copysignf(x, y), __builtin_copysign(x, y)); }
+INLINE T F(r_sqrt)(T x) { return K(__builtin_sqrtf(x), __builtin_sqrt(x)); }
+INLINE T F(r_floor)(T x) { return K(__builtin_floorf(x), __builtin_floor(x)); }
+INLINE T F(r_ceil)(T x) { return K(__builtin_ceilf(x), __builtin_ceil(x)); }
+INLINE T F(r_trunc)(T x) { return K(__builtin_truncf(x), __builtin_trunc(x)); }
+INLINE T F(r_rint)(T x) { return K(__builtin_rintf(x), __builtin_rint(x)); }
+INLINE T F(r_maximum)(T a, T b) { T y = b > a ? b : a; return b != b ? b : y; }
+INLINE T F(r_minimum)(T a, T b) { T y = b < a ? b : a; return b != b ? b : y; }
+INLINE T F(r_fmax)(T a, T b) { T y = a >= b ? a : b; return b != b ? a : y; }
+INLINE T F(r_fmin)(T a, T b) { T y = a <= b ? a : b; return b != b ? a : y; }
+INLINE T F(r_sign)(T x) { return x != x ? x : (T)((x > 0) - (x < 0)); }
 """
 
+_INLINE = """
+/* A call would end SIMD, however large a function is. */
+#if defined(__GNUC__)
+#define INLINE static inline __attribute__((always_inline))
+#else
+#define INLINE static inline
+#endif
+"""
+
+# What has a quicker form on processors that multiply and add at one step.
+FUSED = ("exp", "expit")
 _WIDE = ("exp", "expm1", "log", "log1p", "tanh", "expit", "log_expit")
 
 
@@ -174,7 +245,6 @@ def c_functions() -> str:
             _EXP, _LOG, _BUILT, "#undef F\n#undef P",
         ]  # fmt: skip
     parts += [
-        f"static inline float r_{name}_f(float x) {{ return (float)r_{name}_s(x); }}"
-        for name in _WIDE
+        f"INLINE float r_{name}_f(float x) {{ return (float)r_{name}_s(x); }}" for name in _WIDE
     ]
-    return "\n".join([*parts, _ERF])
+    return "\n".join([_INLINE, *parts, _ERF, _FUSED])

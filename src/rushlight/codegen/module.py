@@ -7,16 +7,28 @@ are its parameters.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
-from rushlight.codegen import looks, makers, margins, members, moves, sorting
+from rushlight.codegen import (
+    looks,
+    makers,
+    margins,
+    members,
+    moves,
+    multithreading,
+    scans,
+    sorting,
+)
 from rushlight.codegen.draws import c_draws
-from rushlight.codegen.expressions import ROW, Kernel
-from rushlight.codegen.language import c_of
-from rushlight.codegen.mathematics import c_functions
+from rushlight.codegen.expressions import ANY, NONE, ROW, Expr, Kernel, in_order
+from rushlight.codegen.language import COUNT, WIDE, c_of, c_of_columns
+from rushlight.codegen.mathematics import FUSED, c_functions
+from rushlight.codegen.memory import c_calls, c_family
 from rushlight.codegen.products import METHODS, c_products
 
-LIMIT = 12  # of inputs, of outputs, of parameters
+_PARTS = looks, multithreading, scans, moves, members, makers, sorting, margins
+LIMIT = COUNT  # of inputs, of outputs, of parameters
+INPUTS = 4  # of an op whose gradients have kernels
 
 _HEAD = """/* Written by rushlight.codegen: see there. */
 #define PY_SSIZE_T_CLEAN
@@ -29,7 +41,13 @@ _HEAD = """/* Written by rushlight.codegen: see there. */
 #include <stdlib.h>
 #include <string.h>
 
-/* One function for each sort of processor; the loader takes the best that runs here. */
+/* Not every loop needs all that is at hand. */
+#if defined(__GNUC__)
+#pragma GCC diagnostic ignored "-Wunused-variable"
+#pragma GCC diagnostic ignored "-Wunused-but-set-variable"
+#endif
+
+/* Of a function that moves numbers there is one for each sort of processor, too. */
 #if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__) && defined(__linux__)
 #define CLONES __attribute__((target_clones("default", "arch=x86-64-v3", "arch=x86-64-v4")))
 #else
@@ -56,110 +74,50 @@ static void *scratch(size_t bytes) {
 }
 """
 
-_TAIL = """
-#define ALL 2
+_TYPES = """
+#define SORTS (1 X86(+ 2)) /* of processors; `processor` says which runs here */
+#define ALL_AXES -1
 typedef void (*over_elements)(char **in, char **out, npy_intp n, const double *p);
 typedef void (*over_rows)(char **in, char **out, npy_intp rows, npy_intp n, const double *p);
+typedef void (*over_columns)(char **in, char **out, npy_intp n, npy_intp inner, npy_intp w, const double *p);
 typedef struct {
     const char *name;
-    const char *inputs;  /* what each is: e(ach), r(ow), c(olumn), o(ne) */
-    const char *outputs; /* likewise; R is a row whose axis stays, b a truth of each */
+    const char *inputs;  /* what each is: e(ach), b for truths of each, r(ow), c(olumn), o(ne);
+                            - for any, which is not read, n for None */
+    const char *outputs; /* likewise; R is a row whose axis stays */
+    int count;           /* of inputs */
     int params;
-    int by_rows;         /* ALL: the whole array is one row */
-    void *functions[2];  /* in float, in double */
+    int by_rows;         /* 2: the whole array is one row */
+    int loops;           /* over a row */
+    int counts;          /* whether it asks how many elements there are */
+    int above;           /* the parameter that a row must have more elements than, or -1 */
+    void *functions[SORTS][4]; /* in float, in double; over columns in float, in double */
 } Spec;
-
-static const Spec specs[] = {
-%(specs)s
-    {NULL, NULL, NULL, 0, 0, {NULL, NULL}}
-};
 
 typedef struct {
     PyObject_HEAD
     vectorcallfunc call;
     const Spec *spec;
-    double params[%(limit)d];
+    int keeps;           /* axes that are reduced stay, as 1 */
+    int axes;            /* that are reduced, how many: those in `axis` */
+    int axis[@LIMIT];
+    double params[@LIMIT];
 } Kernel;
+"""
 
-#define MANY 50000 /* elements: from there on other threads may run meanwhile */
+_TAIL = """
+static int best_processor; /* that runs here */
+static const Spec specs[] = {
+%(specs)s
+    {NULL, NULL, NULL, 0, 0, 0, 0, 0, 0, {{NULL, NULL, NULL, NULL}}}
+};
 
 static PyObject *call_kernel(PyObject *self, PyObject *const *args, size_t nargsf, PyObject *names)
 {
     const Kernel *kernel = (const Kernel *)self;
-    const Spec *spec = kernel->spec;
     const Py_ssize_t count = PyVectorcall_NARGS(nargsf);
-    const char *kinds = spec->inputs;
-    PyArrayObject *shape = NULL;
-    char *in[%(limit)d], *out[%(limit)d];
-    PyObject *made[%(limit)d];
-    int type = -1, flags = NPY_ARRAY_C_CONTIGUOUS | NPY_ARRAY_F_CONTIGUOUS;
-    if (names != NULL) Py_RETURN_NONE;
-    for (Py_ssize_t k = 0; k < count; k++) {
-        if (kinds[k] == 0 || !PyArray_CheckExact(args[k])) Py_RETURN_NONE;
-        PyArrayObject *a = (PyArrayObject *)args[k];
-        const PyArray_Descr *descr = PyArray_DESCR(a);
-        if (type < 0) type = descr->type_num;
-        if (descr->type_num != type || descr->byteorder == '>' || !PyArray_ISALIGNED(a)) Py_RETURN_NONE;
-        if (kinds[k] == 'e') {
-            if (shape == NULL) shape = a;
-            else {
-                const int nd = PyArray_NDIM(a);
-                if (nd != PyArray_NDIM(shape)) Py_RETURN_NONE;
-                for (int d = 0; d < nd; d++)
-                    if (PyArray_DIM(a, d) != PyArray_DIM(shape, d)) Py_RETURN_NONE;
-            }
-            flags &= PyArray_FLAGS(a);
-        } else if (!(PyArray_FLAGS(a) & NPY_ARRAY_C_CONTIGUOUS)) Py_RETURN_NONE;
-        in[k] = PyArray_BYTES(a);
-    }
-    if (kinds[count] != 0 || shape == NULL) Py_RETURN_NONE;
-    const int which = type == NPY_FLOAT ? 0 : 1;
-    if ((type != NPY_FLOAT && type != NPY_DOUBLE) || spec->functions[which] == NULL) Py_RETURN_NONE;
-    if (!(flags & NPY_ARRAY_C_CONTIGUOUS) && (spec->by_rows || flags == 0)) Py_RETURN_NONE;
-    const int nd = PyArray_NDIM(shape);
-    const npy_intp *dims = PyArray_DIMS(shape);
-    const npy_intp size = PyArray_SIZE(shape);
-    npy_intp columns = 1, rows = 1;
-    if (spec->by_rows && size == 0) Py_RETURN_NONE;
-    if (spec->by_rows == ALL) columns = size;
-    else if (spec->by_rows) {
-        if (nd == 0) Py_RETURN_NONE;
-        columns = dims[nd - 1];
-        rows = size / columns;
-    }
-    for (Py_ssize_t k = 0; k < count; k++) {
-        const npy_intp expected = kinds[k] == 'r' ? rows : kinds[k] == 'c' ? columns : 1;
-        if (kinds[k] != 'e' && PyArray_SIZE((PyArrayObject *)args[k]) != expected) Py_RETURN_NONE;
-    }
-    int results = 0;
-    for (const char *kind = spec->outputs; *kind; kind++) {
-        PyObject *y;
-        if (*kind == 'e' || *kind == 'b')
-            y = PyArray_EMPTY(nd, (npy_intp *)dims, *kind == 'b' ? NPY_BOOL : type, !(flags & NPY_ARRAY_C_CONTIGUOUS));
-        else if (*kind == 'c') y = PyArray_EMPTY(1, &columns, type, 0);
-        else {
-            npy_intp kept[NPY_MAXDIMS];
-            for (int d = 0; d < nd; d++) kept[d] = spec->by_rows == ALL || d == nd - 1 ? 1 : dims[d];
-            y = PyArray_EMPTY(*kind == 'R' ? nd : spec->by_rows == ALL ? 0 : nd - 1, kept, type, 0);
-        }
-        if (y == NULL) {
-            while (results) Py_DECREF(made[--results]);
-            return NULL;
-        }
-        out[results] = PyArray_BYTES((PyArrayObject *)y);
-        made[results++] = y;
-    }
-    PyThreadState *saved = size > MANY ? PyEval_SaveThread() : NULL;
-    if (spec->by_rows) ((over_rows)spec->functions[which])(in, out, rows, columns, kernel->params);
-    else ((over_elements)spec->functions[which])(in, out, size, kernel->params);
-    if (saved) PyEval_RestoreThread(saved);
-    if (results == 1) return made[0];
-    PyObject *several = PyTuple_New(results);
-    for (int k = 0; k < results; k++) {
-        if (several) PyTuple_SET_ITEM(several, k, made[k]);
-        else Py_DECREF(made[k]);
-    }
-    return several;
+    if (names != NULL || count != kernel->spec->count) Py_RETURN_NONE;
+    return kernel->spec->by_rows ? call_rows(kernel, args, count) : call_elements(kernel, args, count);
 }
 
 /* Run a kernel over arrays of one shape whose last axes, at least, lie in one piece. */
@@ -176,13 +134,31 @@ static int run_strided(const Kernel *kernel, PyArrayObject **all, int count, int
             if (dims[outer - 1] != 1 && PyArray_STRIDE(all[k], outer - 1) != n * unit) goto found;
         n *= dims[--outer];
     }
+    Work work; /* all of it in one piece */
+    work.run = (over_elements)kernel->spec->functions[processor][which];
+    work.params = kernel->params;
+    work.inputs = count - results;
+    work.outputs = results;
+    work.rooms = 0;
+    work.total = work.block = n;
+    for (int k = 0; k < count - results; k++) {
+        work.in[k].data = PyArray_BYTES(all[results + k]);
+        work.in[k].unit = unit;
+        work.in[k].sort = DENSE;
+    }
+    for (int k = 0; k < results; k++) {
+        work.out[k] = PyArray_BYTES(all[k]);
+        work.out_unit[k] = unit;
+    }
+    run_parts(work_elements, &work, n, BLOCK, n);
+    return 1;
 found:
     if (outer == nd && nd > 0) return 0;
     for (int d = 0; d < outer; d++) lines *= dims[d];
     for (int k = 0; k < count; k++) at[k] = PyArray_BYTES(all[k]);
     PyThreadState *saved = n * lines > MANY ? PyEval_SaveThread() : NULL;
     for (npy_intp line = 0;;) {
-        ((over_elements)kernel->spec->functions[which])(at + results, at, n, kernel->params);
+        ((over_elements)kernel->spec->functions[processor][which])(at + results, at, n, kernel->params);
         if (++line == lines) break;
         for (int d = outer - 1; d >= 0; d--) {
             place[d]++;
@@ -215,7 +191,7 @@ static PyObject *write_into(PyObject *self, PyObject *const *args, Py_ssize_t co
             if (PyArray_DIM(a, d) != PyArray_DIM(all[0], d)) Py_RETURN_FALSE;
     }
     const int type = PyArray_TYPE(all[0]), which = type == NPY_FLOAT ? 0 : 1;
-    if ((type != NPY_FLOAT && type != NPY_DOUBLE) || spec->functions[which] == NULL) Py_RETURN_FALSE;
+    if ((type != NPY_FLOAT && type != NPY_DOUBLE) || spec->functions[processor][which] == NULL) Py_RETURN_FALSE;
     return PyBool_FromLong(run_strided(kernel, all, results + inputs, results, which));
 }
 
@@ -226,9 +202,43 @@ static Kernel *new_kernel(const Spec *spec) {
     if (kernel) {
         kernel->call = call_kernel;
         kernel->spec = spec;
+        kernel->keeps = 0;
+        kernel->axes = spec->by_rows == 2 ? ALL_AXES : 1;
+        kernel->axis[0] = -1;
         for (int i = 0; i < %(limit)d; i++) kernel->params[i] = 0;
     }
     return kernel;
+}
+
+static Kernel *same_kernel(const Kernel *kernel) {
+    Kernel *made = new_kernel(kernel->spec);
+    if (made == NULL) return NULL;
+    made->keeps = kernel->keeps;
+    made->axes = kernel->axes;
+    memcpy(made->axis, kernel->axis, sizeof(made->axis));
+    memcpy(made->params, kernel->params, sizeof(made->params));
+    return made;
+}
+
+/* kernel.over(axes, keeps): the kernel with these axes as the rows, None for all */
+static PyObject *over_axes(PyObject *self, PyObject *const *args, Py_ssize_t count) {
+    if (count != 2 || (args[0] != Py_None && !PyTuple_Check(args[0]))) {
+        PyErr_SetString(PyExc_TypeError, "over(axes, keeps)");
+        return NULL;
+    }
+    if (args[0] != Py_None && PyTuple_GET_SIZE(args[0]) > %(limit)d) Py_RETURN_NONE;
+    Kernel *kernel = same_kernel((Kernel *)self);
+    if (kernel == NULL) return NULL;
+    kernel->keeps = PyObject_IsTrue(args[1]);
+    kernel->axes = args[0] == Py_None ? ALL_AXES : (int)PyTuple_GET_SIZE(args[0]);
+    for (int k = 0; k < kernel->axes; k++) {
+        kernel->axis[k] = (int)PyLong_AsLong(PyTuple_GET_ITEM(args[0], k));
+        if (kernel->axis[k] == -1 && PyErr_Occurred()) {
+            Py_DECREF(kernel);
+            return NULL;
+        }
+    }
+    return (PyObject *)kernel;
 }
 
 static PyObject *bind_kernel(PyObject *self, PyObject *const *args, Py_ssize_t count) {
@@ -237,7 +247,7 @@ static PyObject *bind_kernel(PyObject *self, PyObject *const *args, Py_ssize_t c
         PyErr_Format(PyExc_TypeError, "%%s takes %%d numbers, not %%zd", spec->name, spec->params, count);
         return NULL;
     }
-    Kernel *kernel = new_kernel(spec);
+    Kernel *kernel = same_kernel((Kernel *)self);
     if (kernel == NULL) return NULL;
     for (Py_ssize_t i = 0; i < count; i++) {
         kernel->params[i] = PyFloat_AsDouble(args[i]);
@@ -255,6 +265,8 @@ static PyObject *show_kernel(PyObject *self) {
 
 static PyMethodDef kernel_methods[] = {
     {"bind", (PyCFunction)(void (*)(void))bind_kernel, METH_FASTCALL, "The kernel with these parameters."},
+    {"over", (PyCFunction)(void (*)(void))over_axes, METH_FASTCALL,
+     "over(axes, keeps): the kernel that reduces these axes, None for all."},
     {"into", (PyCFunction)(void (*)(void))write_into, METH_FASTCALL,
      "into(results, *inputs): write the results into these arrays; whether it could."},
     {NULL, NULL, 0, NULL}
@@ -272,7 +284,23 @@ static PyTypeObject Kernel_Type = {
     .tp_doc = "A function of arrays, written by rushlight.codegen.",
 };
 
+%(family)s
+/* use_processor(sort): take the functions for a sort of processors; which were taken before */
+static PyObject *use_processor(PyObject *self, PyObject *const *args, Py_ssize_t count) {
+    const long sort = count == 1 ? PyLong_AsLong(args[0]) : -1, before = processor;
+    if (sort < 0 || sort > best_processor) {
+        if (!PyErr_Occurred()) PyErr_Format(PyExc_ValueError, "use_processor(0...%%d)", best_processor);
+        return NULL;
+    }
+    processor = (int)sort;
+    return PyLong_FromLong(before);
+}
+
 static PyMethodDef functions[] = {
+    {"family", (PyCFunction)(void (*)(void))make_family, METH_FASTCALL,
+     "family(inputs, kernels): gradients of several inputs, by which of them are wanted."},
+    {"use_processor", (PyCFunction)(void (*)(void))use_processor, METH_FASTCALL,
+     "use_processor(sort): take the functions for a sort of processors, 0 for any; which were taken."},
 %(methods)s
     {NULL, NULL, 0, NULL}
 };
@@ -284,7 +312,9 @@ static struct PyModuleDef definition = {
 PyMODINIT_FUNC PyInit__kernels(void) {
     import_array();
     find_processor();
-    if (PyType_Ready(&Kernel_Type) < 0 || PyType_Ready(&Look_Type) < 0) return NULL;
+    best_processor = processor;
+    find_threads();
+    if (PyType_Ready(&Kernel_Type) < 0 || PyType_Ready(&Family_Type) < 0 || PyType_Ready(&Look_Type) < 0) return NULL;
     PyObject *module = PyModule_Create(&definition), *table = PyDict_New();
     if (module == NULL || table == NULL) return NULL;
     for (const Spec *spec = specs; spec->name; spec++) {
@@ -298,33 +328,78 @@ PyMODINIT_FUNC PyInit__kernels(void) {
 """
 
 
+def _letter(e: Expr) -> str:
+    """What an input is, in a spec."""
+    return {ANY: "-", NONE: "n"}.get(e.role, "b" if e.truth else e.role[0])
+
+
+# The sorts of processors that kernels are compiled for. The first runs anywhere; on x86, where hardly
+# any processor is so old, it is kept small, and does without SIMD.
+SORTS = ("v1", "v3", "v4")
+_X86 = "#if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__)"
+_BEGIN = {
+    "v1": f'{_X86}\n#pragma GCC optimize ("no-tree-vectorize")\n#endif',
+    "v3": f'{_X86}\n#pragma GCC target ("arch=x86-64-v3")',
+    "v4": f'{_X86}\n#pragma GCC target ("arch=x86-64-v4")',
+}
+_END = {"v1": "", "v3": "#endif", "v4": "#endif"}
+
+
+def _for_sorts(bodies: dict[str, str]) -> Iterator[str]:
+    """All functions, once for each sort of processors."""
+    for sort in SORTS:
+        yield "#pragma GCC push_options"
+        yield _BEGIN[sort]
+        if sort == "v3":
+            yield from (f"#define r_{name}_f r_{name}_q" for name in FUSED)
+        for body, name in bodies.items():
+            yield body.replace("NAME", f"{name}_{sort}", 1)
+        yield _END[sort]
+        yield "#pragma GCC pop_options"
+
+
+def _spec(kernel: Kernel, functions: list[str]) -> str:
+    values = in_order(kernel.outputs)
+    inputs = "".join(map(_letter, kernel.inputs))
+    outputs = "".join(
+        "R" if e.role == ROW and keeps else "b" if e.truth else e.role[0]
+        for e, keeps in zip(kernel.outputs, kernel.keeps_axis)
+    )
+    numbers = [
+        len(kernel.inputs), kernel.params, kernel.by_rows * (2 if kernel.whole else 1),
+        len({e.role for e in kernel.outputs}) + sum(e.is_reduction for e in values),
+        int(any(e.word == "count" for e in values)), -1 if kernel.above is None else kernel.above,
+    ]  # fmt: skip
+    sorts = []
+    for sort in SORTS:
+        names = [f"{f}_{sort}" for f in functions] + ["NULL"] * (4 - len(functions))
+        text = f"{{{', '.join(names)}}}"
+        sorts.append(f"X86(, {text})" if sort != "v1" else text)
+    return (
+        f'    {{"{kernel.name}", "{inputs}", "{outputs}", {", ".join(map(str, numbers))}, '
+        f"{{{' '.join(sorts)}}}}},"
+    )
+
+
 def c_module(kernels: Iterable[Kernel]) -> str:
     """The text of the whole module."""
-    parts = [_HEAD, c_functions(), c_products(), looks.LOOKS, c_draws()]
-    parts += [moves.c_moves(), members.c_members(), makers.c_makers(), sorting.c_sorting()]
-    parts.append(margins.c_margins())
+    types = _TYPES.replace("@LIMIT", str(LIMIT))
+    parts = [_HEAD, c_functions(), c_products(), looks.LOOKS, multithreading.THREADS, types]
+    parts += [c_calls(LIMIT, WIDE, INPUTS), scans.c_scans(), c_draws(), moves.c_moves()]
+    parts += [members.c_members(), makers.c_makers(), sorting.c_sorting(), margins.c_margins()]
     specs = []
     bodies: dict[str, str] = {}  # one function for kernels that do the same
     for kernel in kernels:
-        names = []
-        for letter in "fd":
-            body = c_of(kernel, letter, "NAME")
-            if body not in bodies:
-                bodies[body] = f"k{len(bodies)}"
-                parts.append(f"\n/* {kernel.name}: {kernel.text} */")
-                parts.append(body.replace("NAME", bodies[body], 1))
-            names.append(bodies[body])
-        inputs = "".join(e.role[0] for e in kernel.inputs)
-        outputs = "".join(
-            "R" if e.role == ROW and keeps else "b" if e.truth else e.role[0]
-            for e, keeps in zip(kernel.outputs, kernel.keeps_axis)
-        )
-        specs.append(
-            f'    {{"{kernel.name}", "{inputs}", "{outputs}", {kernel.params}, '
-            f"{'ALL' if kernel.whole else int(kernel.by_rows)}, {{{names[0]}, {names[1]}}}}},"
-        )
-    methods = METHODS + looks.METHODS + moves.METHODS + members.METHODS
-    methods += makers.METHODS + sorting.METHODS + margins.METHODS
-    return "\n".join(
-        [*parts, _TAIL % {"specs": "\n".join(specs), "limit": LIMIT, "methods": methods}]
-    )
+        texts = [c_of(kernel, letter, "NAME") for letter in "fd"]
+        if kernel.by_columns and not kernel.whole:
+            texts += [c_of_columns(kernel, letter, "NAME") for letter in "fd"]
+        for at, body in enumerate(texts):
+            texts[at] = body = f"\n/* {kernel.text} */\n{body}"
+            bodies.setdefault(body, f"k{len(bodies)}")
+        specs.append(_spec(kernel, [bodies[body] for body in texts]))
+    fill = {
+        "specs": "\n".join(specs), "limit": LIMIT,
+        "methods": METHODS + "".join(part.METHODS for part in _PARTS),
+        "family": c_family(LIMIT, WIDE, INPUTS),
+    }  # fmt: skip
+    return "\n".join([*parts, *_for_sorts(bodies), _TAIL % fill])

@@ -8,17 +8,19 @@ the size itself; a rule that depends on sizes otherwise gives no kernel.
 from __future__ import annotations
 
 import contextlib
+import math
 from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
 
-from rushlight.arrays.vocabulary import Kind, register
-from rushlight.codegen.expressions import COLUMN, EACH, ONE, ROW, Expr
+from rushlight.arrays.vocabulary import Kind, reduce_sum, register
+from rushlight.codegen.expressions import COLUMN, EACH, ONE, REDUCTIONS, ROW, Expr
 
 SIZES = ((5, 7), (3, 11))  # rows and columns of the two runs
 _RENAMED = {"conjugate": "positive", "fabs": "absolute", "true_divide": "divide"}
 _AS_IT_IS = ("positive", "copy", "cast", "real")
+_POWERS = {2: "square", 1: "positive", 0.5: "sqrt", -1: "reciprocal"}
 
 
 class Unfit(Exception):
@@ -59,9 +61,14 @@ class Symbol(np.lib.mixins.NDArrayOperatorsMixin):
         return super().__ne__(other) if found is None else found
 
     def __gt__(self, other: Any) -> Any:
-        if _deciding and self.expr.word == "param" and type(other) is int and other == 0:
+        if _deciding and self.expr.role == ONE and type(other) is int and other == 0:
             return True
         return super().__gt__(other)
+
+    def __lt__(self, other: Any) -> Any:
+        if _valued and self.expr.role == ONE and type(other) in (int, float):
+            return bool(self._like < other)
+        return super().__lt__(other)
 
     __bool__ = __int__ = __float__ = __complex__ = __index__ = _refuse
     __iter__ = __len__ = __getitem__ = __array__ = _refuse
@@ -71,12 +78,13 @@ class Symbol(np.lib.mixins.NDArrayOperatorsMixin):
 def array(number: int, shape: tuple[int, ...], dtype: Any, rows: int, columns: int) -> Symbol:
     """The symbol of an input."""
     like = np.ones(shape, dtype)
-    return Symbol(Expr("input", (), number, _role(shape, rows, columns)), like)
+    truth = like.dtype.kind == "b"
+    return Symbol(Expr("input", (), number, _role(shape, rows, columns), truth), like)
 
 
-def param(number: int) -> Symbol:
+def param(number: int, value: float = 1.5) -> Symbol:
     """The symbol of a number."""
-    return Symbol(Expr("param", (), number, ONE), 1.5)
+    return Symbol(Expr("param", (), number, ONE), float(value))
 
 
 def _role(shape: tuple[int, ...], rows: int, columns: int) -> str:
@@ -106,14 +114,22 @@ def record(word: str, fn: Callable[..., Any], args: tuple[Any, ...]) -> Any:
     if isinstance(like, (tuple, list)) or like is None:
         raise Unfit(word)
     word = _RENAMED.get(word, word)
+    if word == "deviations":
+        return _deviations(*args)
+    if word == "power" and not isinstance(args[1], Symbol) and args[1] in _POWERS:
+        word, args = _POWERS[args[1]], args[:1]  # as NumPy has them
     value: Any = None
     if word in _AS_IT_IS:
         same = args[0].dtype == np.asarray(like).dtype
         if same and isinstance(args[0], Symbol):
             return Symbol(args[0].expr, like)
-        raise Unfit("a cast")
-    elif word in ("reduce_sum", "reduce_max", "reduce_min"):
+        if word != "cast" or not args[0].expr.truth or np.asarray(like).dtype.kind != "f":
+            raise Unfit("a cast")
+        word, args = "number", args[:1]
+    elif word in REDUCTIONS:
         x, axes, keep = args
+        if isinstance(x, Symbol) and x.expr.role == ROW and x.ndim == 2 and np.ndim(like) == 1:
+            return Symbol(x.expr, like)  # of one element each
         if not isinstance(x, Symbol) or x.expr.role != EACH or x.ndim != 2:
             raise Unfit(f"{word} of a {x.expr.role}")
         del keep  # the shape of the result tells
@@ -141,7 +157,7 @@ def record(word: str, fn: Callable[..., Any], args: tuple[Any, ...]) -> Any:
     role = max(roles, key=_RANKS.__getitem__)
     if {ROW, COLUMN} <= roles:
         role = EACH
-    if word in ("reduce_sum", "reduce_max", "reduce_min"):
+    if word in REDUCTIONS:
         role = ROW
     kind = np.asarray(like).dtype.kind
     if kind not in "fb":
@@ -157,8 +173,17 @@ def record(word: str, fn: Callable[..., Any], args: tuple[Any, ...]) -> Any:
     return Symbol(Expr(word, parts, value, role, kind == "b"), like)
 
 
+def _deviations(x: Any, axes: Any, keep: bool) -> Any:
+    """The sum of the squared distances from the mean: both are added in double."""
+    count = x.size if axes is None else math.prod([x.shape[d] for d in axes])
+    like = np.ones(reduce_sum(x, axes, keep).shape, x.dtype)
+    mean = Symbol(Expr("wide_sum", (x.expr,), None, ROW), like) / count
+    return Symbol(Expr("squares_from", (x.expr, mean.expr), None, ROW), like)
+
+
 _now: list[tuple[int, int]] = []
 _deciding: list[bool] = []  # not empty while parameters are known to be above 0, and not 1
+_valued: list[bool] = []  # not empty while parameters stand for all that compare as they do
 _whole: list[bool] = []  # not empty while a reduction over the whole array is recorded
 
 
@@ -186,6 +211,17 @@ def trace(run: Callable[[int, int], Any], whole: bool = False) -> Any:
         return _trace(run, found, [m * n if whole else n for m, n in SIZES])
     finally:
         _whole.clear()
+
+
+@contextlib.contextmanager
+def valued() -> Iterator[None]:
+    """Inside, a rule that asks whether a parameter is below a number is answered: the kernel is for
+    parameters that compare alike."""
+    _valued.append(True)
+    try:
+        yield
+    finally:
+        _valued.pop()
 
 
 @contextlib.contextmanager

@@ -1,4 +1,4 @@
-"""Along an axis as C: sorting, the first k, the largest with its place, running sums; and masks.
+"""Along an axis as C: sorting, the first k, the largest with its place; and masks.
 
 Note [Keys]
     A number becomes a key, an unsigned integer that is larger where the number is: the bits of a
@@ -169,9 +169,9 @@ static void extreme_@L(const char *x, npy_intp step, npy_intp n, int most, char 
 
 _CALLS = """
 /* The lines of an array along an axis: where each begins, in it and in two others. */
-typedef struct { int nd; npy_intp dims[8], at[8]; char *where[3]; npy_intp steps[3][8]; } Lines;
+typedef struct { int nd; npy_intp dims[8], at[8]; char *where[3]; npy_intp steps[3][8]; } SortLines;
 
-static int next_line(Lines *l) {
+static int next_sort_line(SortLines *l) {
     for (int d = l->nd - 1; d >= 0; d--) {
         for (int k = 0; k < 3; k++) l->where[k] += l->steps[k][d];
         if (++l->at[d] < l->dims[d]) return 1;
@@ -181,7 +181,7 @@ static int next_line(Lines *l) {
     return 0;
 }
 
-static void lines_of(Lines *l, int axis, PyArrayObject *x, PyArrayObject *y, PyArrayObject *z) {
+static void sort_lines_of(SortLines *l, int axis, PyArrayObject *x, PyArrayObject *y, PyArrayObject *z) {
     PyArrayObject *const all[3] = {x, y, z};
     l->nd = 0;
     for (int k = 0; k < 3; k++) l->where[k] = all[k] ? PyArray_BYTES(all[k]) : NULL;
@@ -224,13 +224,13 @@ static PyObject *ranked(PyObject *self, PyObject *const *args, Py_ssize_t count)
         PyThreadState *saved = begin_many(PyArray_NBYTES(x));
         const npy_intp step = PyArray_STRIDE(x, axis), place_step = PyArray_STRIDE(places, axis);
         const npy_intp value_step = both ? PyArray_STRIDE(values, axis) : 0;
-        Lines lines;
-        lines_of(&lines, axis, x, values, places);
+        SortLines lines;
+        sort_lines_of(&lines, axis, x, values, places);
         do {
             (type == NPY_FLOAT ? rank_f : type == NPY_DOUBLE ? rank_d : rank_i)(
                 lines.where[0], step, n, k, down, lines.where[1], lines.where[2], value_step,
                 place_step, room);
-        } while (next_line(&lines));
+        } while (next_sort_line(&lines));
         end_many(saved);
     }
     free(room);
@@ -277,73 +277,16 @@ static PyObject *extreme(PyObject *self, PyObject *const *args, Py_ssize_t count
         end_many(saved);
         return Py_BuildValue("NN", values, places);
     }
-    Lines lines;
-    lines_of(&lines, axis, x, NULL, NULL);
+    SortLines lines;
+    sort_lines_of(&lines, axis, x, NULL, NULL);
     do {
         (type == NPY_FLOAT ? extreme_f : type == NPY_DOUBLE ? extreme_d : extreme_i)(
             lines.where[0], PyArray_STRIDE(x, axis), n, most, value, place);
         value += unit;
         place += 8;
-    } while (next_line(&lines));
+    } while (next_sort_line(&lines));
     end_many(saved);
     return Py_BuildValue("NN", values, places);
-}
-
-/* Running sums of float are kept in double: four lines at a time, since each waits for the last.
-   They begin with -0, which adds nothing even to a zero's sign. */
-static void running_lines(const float *x, float *y, npy_intp lines, npy_intp n, int back) {
-    const npy_intp first = back ? n - 1 : 0, step = back ? -1 : 1;
-    npy_intp r = 0;
-    for (; r + 4 <= lines; r += 4, x += 4 * n, y += 4 * n) {
-        double a = -0.0, b = -0.0, c = -0.0, d = -0.0;
-        for (npy_intp k = 0, i = first; k < n; k++, i += step) {
-            y[i] = (float)(a += x[i]);
-            y[i + n] = (float)(b += x[i + n]);
-            y[i + 2 * n] = (float)(c += x[i + 2 * n]);
-            y[i + 3 * n] = (float)(d += x[i + 3 * n]);
-        }
-    }
-    for (; r < lines; r++, x += n, y += n) {
-        double a = -0.0;
-        for (npy_intp k = 0, i = first; k < n; k++, i += step) y[i] = (float)(a += x[i]);
-    }
-}
-
-static void running_rows(const float *x, float *y, npy_intp n, npy_intp wide, int back,
-                         double *sums)
-{
-    for (npy_intp j = 0; j < wide; j++) sums[j] = -0.0;
-    for (npy_intp k = 0; k < n; k++) {
-        const npy_intp i = (back ? n - 1 - k : k) * wide;
-        for (npy_intp j = 0; j < wide; j++) y[i + j] = (float)(sums[j] += x[i + j]);
-    }
-}
-
-/* cumulated(axis, back, x): running sums along an axis, from its end if `back` */
-static PyObject *cumulated(PyObject *self, PyObject *const *args, Py_ssize_t count) {
-    PyArrayObject *x = count == 3 ? movable(args[2]) : NULL;
-    const int axis = x && PyArray_NDIM(x) ? axis_of(args[0], PyArray_NDIM(x)) : -1;
-    if (axis < 0 || PyArray_TYPE(x) != NPY_FLOAT || !PyArray_ISCARRAY_RO(x)) Py_RETURN_NONE;
-    const int back = PyObject_IsTrue(args[1]);
-    const npy_intp n = PyArray_DIM(x, axis), size = PyArray_SIZE(x);
-    npy_intp wide = 1;
-    for (int d = axis + 1; d < PyArray_NDIM(x); d++) wide *= PyArray_DIM(x, d);
-    PyArrayObject *y = new_rows(x, PyArray_NDIM(x), PyArray_DIMS(x));
-    double *sums = malloc((wide + 1) * sizeof(double));
-    if (y == NULL || sums == NULL || size == 0) {
-        free(sums);
-        return y ? (PyObject *)y : PyErr_NoMemory();
-    }
-    PyThreadState *saved = begin_many(PyArray_NBYTES(x));
-    const float *from = PyArray_DATA(x);
-    float *to = PyArray_DATA(y);
-    if (wide == 1) running_lines(from, to, size / n, n, back);
-    else
-        for (npy_intp at = 0; at < size; at += n * wide)
-            running_rows(from + at, to + at, n, wide, back, sums);
-    end_many(saved);
-    free(sums);
-    return (PyObject *)y;
 }
 
 /* nonzero_places(x): where an array of truths is true, an array an axis */
@@ -440,7 +383,7 @@ _TYPES = (
 )
 METHODS = '    {"nonzero_places", (PyCFunction)nonzero_places, METH_O, NULL},\n' + "".join(
     f'    {{"{n}", (PyCFunction)(void (*)(void)){n}, METH_FASTCALL, NULL}},\n'
-    for n in ("ranked", "extreme", "cumulated", "masked", "unmasked")
+    for n in ("ranked", "extreme", "masked", "unmasked")
 )
 
 

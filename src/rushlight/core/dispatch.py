@@ -290,14 +290,22 @@ def with_number(op: Op, a: TensorBase, number: Any, swapped: bool) -> Any:
         return elementwise(op, (left, right))
     xa = number if swapped else x
     xb = x if swapped else number
-    state.busy = True
-    try:
-        y = op.forward_binary(xa, xb)
-    except BaseException as error:
-        y = rescue(op, error, (xa, xb))
-    state.busy = False
-    if type(y) is not _ndarray:
-        y = normal(y)
+    kernel = op.forward_kernel
+    if kernel is UNSOUGHT:
+        op.seek_kernels()
+        kernel = op.forward_kernel
+    y: Any = None
+    if kernel is not None:
+        y = kernel(xa, xb)
+    if y is None:
+        state.busy = True
+        try:
+            y = op.forward_binary(xa, xb)
+        except BaseException as error:
+            y = rescue(op, error, (xa, xb))
+        state.busy = False
+        if type(y) is not _ndarray:
+            y = normal(y)
     if a._contiguous_array is x or in_rows(a, x):
         t = wrap(y)
         t._contiguous_array = y

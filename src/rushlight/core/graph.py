@@ -45,6 +45,7 @@ import numpy as np
 from rushlight.arrays.kernels import kernel_of
 from rushlight.core.call_site import Where
 from rushlight.core.grad_mode import COMPILED, _lock, state
+from rushlight.core.observer import observer
 from rushlight.native import i64, mypyc_attr
 
 
@@ -66,6 +67,8 @@ class Storage:
 
     def written(self) -> None:
         """Count an in-place write, and remember the user's line that did it."""
+        if observer.applied is not None:
+            observer.applied.append(None)  # what is done in place is not done again: `core.recall`
         self.version += 1
         self.when = next_number()
         frame = caller()
@@ -321,6 +324,7 @@ class OpSpec:
         self.readers: tuple[int, ...] = tuple(readers)
         self.saves: bool = bool(sources)
         self.apart: bool = bool(cls.reads)  # each gradient reads its own saved values
+        self.one_input: bool = len(inputs) == 1
         # in which order hooks see the saved values: inputs by name, then outputs
         labels: tuple[str, ...] = cls.saves
         ranks: list[tuple[bool, Any, int]] = []
@@ -526,9 +530,9 @@ class NodeBase:
 node_base: Final = NodeBase()
 
 
-# What makes a tensor of compiled code quick is in the way of interpreted code.
+# What makes a node of compiled code quick is in the way of interpreted code. (For tensors `native`
+# has another `__new__` then.)
 if not COMPILED:
-    delattr(TensorBase, "__new__")
     delattr(Node, "__new__")
 
 

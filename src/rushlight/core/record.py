@@ -131,10 +131,23 @@ def apply(op: Any, *xs: Any) -> Any:
     y = compute(op, raws) if state.active == 0 else evaluate(op, *raws)
     plan: OpSpec = op.plan
     if plan.settles and not (
-        isinstance(y, _generic) or (plan.in_rows and type(y) is _ndarray and y.flags.c_contiguous)
+        isinstance(y, _generic)
+        or (
+            type(y) is _ndarray
+            and (plan.in_rows or (plan.spread and all_in_rows(xs)))
+            and y.flags.c_contiguous
+        )
     ):
         y = lay_out(op, y, raws)
     return keep_record(op, xs, raws, y)
+
+
+def all_in_rows(xs: tuple[Any, ...]) -> bool:
+    """Whether all tensors are known to lie in memory row by row."""
+    for x in xs:
+        if isinstance(x, TensorBase) and x._contiguous_array is not x._array:
+            return False
+    return True
 
 
 def apply_one(op: Any, a: TensorBase) -> Any:

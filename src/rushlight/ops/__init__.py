@@ -4,22 +4,33 @@ Importing this package fills the table, by importing the files of this folder an
 order does not matter: a file imports what it builds on. Files follow the families; see
 `docs/adding-an-op.md`.
 
-The folders and files of `LATER` hold what many programs never use. They are imported together, by
-`fill_rest`, when a name is asked for that the table does not have yet: `torch.conv2d`,
-`x.matrix_exp`, anything of `torch.nn`.
+The folders and files of `LATER` wait until a name is asked for that the table does not have yet:
+`torch.randn`, `x.matrix_exp`, anything of `torch.nn`. They come in two lots, by `fill_more`: first
+what many programs use, then what few do. `fill_rest` imports all that is left.
 """
 
-import gc
-import importlib
 import os
 import threading
 import typing
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 
-LATER: typing.Final = {
-    "attention", "conv", "copies", "fft", "linalg", "lookup", "losses", "norms", "pooling",
-    "recurrent", "removed", "sparse", "special", "statistics", "vision",
-}  # fmt: skip
+from rushlight.importing import import_all
+
+LATER: typing.Final = (
+    {
+        "compat", "nn", "random",
+        "indexing.gather", "indexing.index_select", "indexing.masked", "indexing.scatter",
+        "indexing.scatter_reduce", "matmul.addmm", "matmul.einsum", "pointwise.clamp",
+        "pointwise.special", "reduction.cumulative", "reduction.minmax", "reduction.quantile",
+        "reduction.renorm", "reduction.sort", "reduction.unique", "reduction.var",
+        "reduction.vector_norm", "shape.flip", "shape.meshgrid", "shape.pad", "shape.repeat",
+        "shape.tril",
+    },
+    {
+        "attention", "conv", "copies", "fft", "linalg", "lookup", "losses", "norms", "pooling",
+        "recurrent", "removed", "sparse", "special", "statistics", "vision",
+    },
+)  # fmt: skip
 
 
 def _files(folder: str, package: str) -> list[str]:
@@ -35,50 +46,47 @@ def _files(folder: str, package: str) -> list[str]:
     return found
 
 
-def _import_all(names: Iterable[str]) -> None:
-    collecting = gc.isenabled()
-    gc.disable()  # nothing here becomes garbage: looking for it would take a tenth of the import
-    try:
-        for name in names:
-            importlib.import_module(name)
-        if gc.get_freeze_count() == 0:
-            gc.freeze()
-            gc.unfreeze()  # together: what there is counts as old, and is not looked through now
-    finally:
-        if collecting:
-            gc.enable()
-
-
-_rest: typing.Final[list[str]] = []  # modules of the table that wait
+_rest: typing.Final[list[list[str]]] = []  # modules of the table that wait, by lots
 # What to do when the table has grown: `tensor.py` attaches methods, `described.py` signs functions.
 after_filling: typing.Final[list[Callable[[], None]]] = []
 _filling: typing.Final = threading.RLock()
 _busy: typing.Final[list[bool]] = []  # not empty in the thread that fills: what it imports may ask
 
 
-def fill_rest() -> None:
-    """Import what is left of the table; see the module's text."""
+def fill_more() -> bool:
+    """Import the next lot of what waits, and say whether there was one; see the module's text."""
     if not _rest:
-        return
+        return False
     with _filling:  # other threads wait here until all is there
         if not _rest or _busy:
-            return
+            return False
         _busy.append(True)
         try:
-            _import_all(_rest)
+            import_all(_rest[0])
             for follow in after_filling:
                 follow()
-            _rest.clear()
+            _rest.pop(0)
         finally:
             _busy.clear()
+    return True
+
+
+def fill_rest() -> None:
+    """Import all that is left of the table."""
+    while fill_more():
+        continue
 
 
 def _fill_table() -> None:
     start = len(__name__) + 1
     at_once: list[str] = []
+    _rest.extend([] for _ in LATER)
     for name in _files(os.path.dirname(__file__), __name__):
-        (_rest if name[start:].partition(".")[0] in LATER else at_once).append(name)
-    _import_all(at_once)
+        title = name[start:]
+        folder = title.partition(".")[0]
+        waits = (lot for lot, late in zip(_rest, LATER) if title in late or folder in late)
+        next(waits, at_once).append(name)
+    import_all(at_once)
 
 
 _fill_table()

@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import Any, Final
 
 from rushlight.core.graph import TensorBase
+from rushlight.core.observer import observer
 from rushlight.ops.checks import is_number
 from rushlight.ops.warned import warn_caller
 
@@ -24,6 +25,8 @@ warned: Final = _Warned()
 
 
 def _warn(name: str, old: str, new: str) -> None:
+    if observer.applied is not None:
+        observer.applied.append(None)  # what warns is not kept: see `core.recall`
     if warned.already:
         return
     warned.already = True

@@ -22,12 +22,14 @@ from typing import Any, Final, TypeVar
 
 from rushlight.arrays.batched import beside_tensors
 from rushlight.arrays.vocabulary import Kind, register
+from rushlight.core.dispatch import pair, plain_pair, unary
 from rushlight.core.families import ViewOp
 from rushlight.core.graph import Op, TensorBase
 from rushlight.core.operators import table as operators
 from rushlight.core.recall import Memo, ask, recall
 from rushlight.core.record import apply
 from rushlight.core.views.views import apply_view
+from rushlight.ops import fill_more
 from rushlight.ops.apply import run, run_inplace, run_out
 from rushlight.ops.checks import check_tensor, from_end
 from rushlight.ops.mistakes import BLAMED, better_error
@@ -37,9 +39,23 @@ from rushlight.ops.numpy_names import with_our_names
 C = TypeVar("C", bound=type[Op])
 F = TypeVar("F", bound=Callable[..., Any])
 
-table: Final[dict[str, type[Op]]] = {}
-functions: Final[dict[str, Callable[..., Any]]] = {}
-methods: Final[dict[str, Callable[..., Any]]] = {}
+T = TypeVar("T")
+
+
+class Filling(dict[str, T]):
+    """A table that is filled further when a name is asked for that it does not have yet."""
+
+    def __missing__(self, name: str) -> T:
+        while name not in self and fill_more():
+            continue
+        if name not in self:
+            raise KeyError(name)
+        return self[name]
+
+
+table: Final[dict[str, type[Op]]] = Filling()
+functions: Final[dict[str, Callable[..., Any]]] = Filling()
+methods: Final[dict[str, Callable[..., Any]]] = Filling()
 namespaces: Final[dict[str, dict[str, Callable[..., Any]]]] = {
     "nn.functional": {}, "special": {}, "linalg": {}, "fft": {}, "masked": {}, "signal.windows": {},
     "sparse": {},
@@ -100,15 +116,16 @@ def _put(place: dict[str, Callable[..., Any]], name: str, fn: Callable[..., Any]
 def function(
     *, name: str = "", aliases: tuple[str, ...] = (), method: bool = True, free: bool = True,
     namespace: str = "", out: bool = False, inplace: bool = False, bare: bool = False,
-    settles: bool = False, returns: str = "Tensor",
+    settles: bool = False, returns: str = "Tensor", made: Op | None = None,
 ) -> Callable[[F], F]:  # fmt: skip
     """Export a function as `rushlight.f` (`free`), `Tensor.f` (`method`), and in a namespace.
 
     It returns its result, and is handed back as it was, for others to be made of: those pass it
     what they have settled. With `out` or `inplace` it returns `(op, inputs)` instead; the op is
     applied to them, and the function gets `out=`, and a form `f_` that writes its first input.
-    With `settles` it is asked once only for arguments of one signature, if it comes down to one op:
-    see Note [What may be kept] in `core.recall` for what that asks of it.
+    With `settles` it is asked once only for arguments of one signature: see Note [What may be kept]
+    in `core.recall` for what that asks of it. `made` is the op, if it is always the same
+    element-wise one of one or two tensors.
 
     With `bare` it is exported as it is, which saves a call (180 ns): for hot functions that take no
     numbers and look at their arguments themselves. `returns` is the type of what it returns, where
@@ -128,9 +145,12 @@ def function(
             _export(_wrap(fn, title, None, False, memo), names, method, free, namespace)
             return fn
         call = _wrap(fn, title, run, out, memo)
+        if made is not None:
+            call = _quickly(made, call)
         _export(call, names, method, free, namespace)
         if inplace:
-            write = _wrap(fn, title, run_inplace, False)
+            memory = Memo(run_inplace) if settles else None
+            write = _wrap(fn, title, run_inplace, False, memory)
             write.__name__ = write.__qualname__ = title + "_"
             write.__doc__ = f"In-place version of `{title}`."
             _export(write, tuple(n + "_" for n in names), method, free, "")
@@ -196,6 +216,32 @@ def _wrap(
     if out:
         takes_out.add(call)
     return call
+
+
+def _quickly(op: Op, call: Callable[..., Any]) -> Callable[..., Any]:
+    """A public function that applies an element-wise op to float tensors at once; for all else it
+    is `call`."""
+
+    def one(*args: Any, **kwargs: Any) -> Any:
+        if len(args) == 1 and not kwargs and isinstance(args[0], TensorBase):
+            return unary(op, args[0])
+        return call(*args, **kwargs)
+
+    def two(*args: Any, **kwargs: Any) -> Any:
+        if len(args) == 2 and not kwargs:
+            a, b = args
+            if isinstance(a, TensorBase) and isinstance(b, TensorBase) and plain_pair(a, b):
+                return pair(op, a, b)
+        return call(*args, **kwargs)
+
+    quick = one if len(op.inputs) == 1 else two
+    quick.__module__, quick.__name__ = call.__module__, call.__name__
+    quick.__qualname__, quick.__doc__ = call.__qualname__, call.__doc__
+    quick.__annotations__ = call.__annotations__
+    quick.__dict__.update(call.__dict__)
+    if call in takes_out:
+        takes_out.add(quick)
+    return quick
 
 
 def guarded(fn: Callable[..., Any], title: str) -> Callable[..., Any]:
@@ -336,13 +382,15 @@ def implements(*names: str) -> Callable[[F], F]:
     return register_it
 
 
-def _answer(name: str, fn: Callable[..., Any], args: tuple[Any, ...]) -> Any:
-    answer = tensor_impls.get(name)
-    if answer is None:
-        from rushlight.ops import fill_rest
+def implementation_of(name: str) -> Callable[..., Any] | None:
+    """The function on tensors that stands for a word (or ufunc), or None."""
+    while name not in tensor_impls and fill_more():
+        continue
+    return tensor_impls.get(name)
 
-        fill_rest()
-        answer = tensor_impls.get(name)
+
+def _answer(name: str, fn: Callable[..., Any], args: tuple[Any, ...]) -> Any:
+    answer = implementation_of(name)
     if answer is None:
         raise NotImplementedError(f"no op answers to the word {name!r} on tensors")
     return answer(*beside_tensors(args))

@@ -766,24 +766,28 @@ def backward_of(node: Node, g: Any, tensors: bool) -> Any:
             saved = tuple([unpack(node, j) for j in range(len(saved))])
     n = len(saved)
     mark: i64 = next_number() if tensors else 0
+    if not tensors:
+        known: Op = op
+        kernel = known.vjp_kernel
+        if kernel is not None and kernel is not UNSOUGHT:
+            if not plan.one_input:
+                made = kernel(node._needs_grad_mask, g, *saved)
+                if made is not None:
+                    return made
+            else:
+                if n == 1:
+                    made = kernel(g, saved[0])
+                elif n == 0:
+                    made = kernel(g)
+                else:
+                    made = kernel(g, *saved)
+                if made is not None:
+                    return (made,)
     rule = node._compiled_op
     if rule is not None:
         if n == 2:
             return rule.vjp_binary(node, g, saved[0], saved[1])
         return rule.vjp_binary(node, g, None, None)
-    if not tensors:
-        known: Op = op
-        kernel = known.vjp_kernel
-        if kernel is not None and kernel is not UNSOUGHT:
-            # of ops with one input: several gradients come as a tuple
-            if n == 1:
-                made = kernel(g, saved[0])
-            elif n == 0:
-                made = kernel(g)
-            else:
-                made = kernel(g, *saved)
-            if made is not None:
-                return (made,)
     if n == 0:
         outs = op.vjp(node, g)
         if not tensors and cast(Op, op).for_one_layout:

@@ -14,22 +14,27 @@ from __future__ import annotations
 from _thread import _count as _threads
 from typing import Any, Final
 
+import numpy as np
+
 from rushlight.arrays.batched import bottom
 from rushlight.arrays.host import address
 from rushlight.arrays.vocabulary import copy, empty, overwrite
-from rushlight.core.grad_mode import current, state
+from rushlight.core.dispatch import in_rows
+from rushlight.core.grad_mode import current, quick_mode, state
 from rushlight.core.graph import (
     DIFFERENTIABLE,
     Node,
+    Op,
     OpSpec,
     TensorBase,
     View,
     hooks_of,
     normal,
     requires_grad,
+    shape_of,
 )
 from rushlight.core.observer import observer
-from rushlight.core.record import evaluate, make_node, recording, save_values
+from rushlight.core.record import compute, evaluate, make_node, recording, save_values
 from rushlight.core.saved.packed import before_write, pack_written, saving_now
 from rushlight.core.transforms import lift
 from rushlight.core.transforms.inplace_tangents import (
@@ -53,6 +58,9 @@ from rushlight.errors import OVERLAPS, sentence
 from rushlight.locks import lock
 from rushlight.native import i64
 
+_ndarray: Final = np.ndarray
+_F32: Final = np.dtype(np.float32)
+_F64: Final = np.dtype(np.float64)
 _TURNS: Final = 64
 _turns: Final[list[Any]] = [lock() for _ in range(_TURNS)]
 
@@ -188,6 +196,50 @@ def _write(op: Any, target: TensorBase, others: tuple[Any, ...]) -> Any:
     raws = tuple([old._array, *[x._array if isinstance(x, TensorBase) else x for x in others]])
     y = normal(evaluate(op, *raws))
     return write_raw(op, target, (target, *others), raws, y)
+
+
+def write_plain(op: Op, target: TensorBase, xs: tuple[Any, ...]) -> bool:
+    """An element-wise op of float32s or float64s of one shape, and numbers, written into its first
+    operand, where nothing is recorded: nearly every write is such. False if this one is not, and
+    nothing was done."""
+    array = target._array
+    dtype = array.dtype
+    if (
+        not (dtype is _F32 or dtype is _F64)
+        or (state.active != 0 and quick_mode() < 0)
+        or stack.batches != 0
+        or stack.tangents != 0
+        or _threads() != 0
+        or target._storage.inference
+        or not in_rows(target, array)
+    ):
+        return False
+    record = recording()
+    if record and requires_grad(target):
+        return False
+    raws: list[Any] = [array]
+    for i in range(1, len(xs)):
+        x = xs[i]
+        if isinstance(x, TensorBase):
+            t: TensorBase = x
+            raw = t._array
+            if raw.dtype is not dtype or (record and requires_grad(t)):
+                return False
+            if raw is not array and (
+                t._storage is target._storage or shape_of(t, raw) != shape_of(target, array)
+            ):
+                return False
+            raws.append(raw)
+        elif type(x) is float or type(x) is int:
+            raws.append(x)
+        else:
+            return False
+    y = compute(op, tuple(raws))
+    if type(y) is not _ndarray or y.dtype is not dtype:
+        return False  # a comparison, or a result without dimensions
+    overwrite(array, y)
+    target._storage.written()
+    return True
 
 
 def write_raw(

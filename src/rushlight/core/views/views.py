@@ -113,7 +113,7 @@ def look_at_many(op: Any, x: TensorBase, parts: list[Any]) -> tuple[Any, ...]:
     that lead to each output, `op` is the one node they share."""
     profile: Any = observer.profile if state.active != 0 else None
     if profile is None:
-        shown = [part.forward(x._array) for part in parts]
+        shown = [_seen(part, x._array) for part in parts]
     else:
         shown = profile(op, (x._array,), lambda raw: [part.forward(raw) for part in parts])
     results: list[TensorBase] = []
@@ -121,11 +121,24 @@ def look_at_many(op: Any, x: TensorBase, parts: list[Any]) -> tuple[Any, ...]:
         t = wrap_as(shown[k], x._storage)
         _attach(parts[k], x, t, "multi-output")
         results.append(t)
+    if observer.applied is not None:
+        observer.applied.append((op, (x,), tuple(results), parts))
     if results and requires_grad(x):
         _record(op, tuple(results), x, [(t._array.shape, t._array.dtype) for t in results])
     if stack.tangents != 0:
         push_views(op, x, results, parts)
     return tuple(results)
+
+
+def _seen(op: Any, raw: Any) -> Any:
+    """What a view op shows of an array."""
+    known: Op = op
+    kernel = known.forward_kernel
+    if kernel is not None and kernel is not UNSOUGHT:
+        y = kernel(raw)
+        if y is not None:
+            return y
+    return op.forward(raw)
 
 
 def _attach(op: Any, x: TensorBase, t: TensorBase, how: str) -> None:

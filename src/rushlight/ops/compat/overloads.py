@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import Any, Final
 
 from rushlight.core.graph import Op
-from rushlight.ops import fill_rest
+from rushlight.ops import fill_more, fill_rest
 from rushlight.ops.registry import functions, namespaces, table
 
 
@@ -112,8 +112,8 @@ def packet(name: str) -> OpOverloadPacket:
 
 def _known(name: str) -> bool:
     plain = name.removesuffix("_")
-    if plain not in functions:
-        fill_rest()
+    while plain not in functions and fill_more():
+        continue
     if name in _LACKING or plain in table or plain in functions:
         return True
     if any(plain in names for names in namespaces.values()):

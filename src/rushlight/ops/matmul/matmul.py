@@ -15,31 +15,24 @@ from rushlight.core.operators import table as operators
 from rushlight.core.record import apply, recording
 from rushlight.ops.checks import check_tensors
 from rushlight.ops.matmul.mm import DOT, MMS, bmm_of, dot_of, mm_of, mv_of
-from rushlight.ops.mistakes import BLAMED, better_error
 from rushlight.ops.numbers import python_number
 from rushlight.ops.out import write_out
-from rushlight.ops.registry import function, implements, overridden, takes_over
+from rushlight.ops.registry import function, functions, implements
 from rushlight.ops.view.expand import broadcast_shape
 from rushlight.ops.view.reshape import UnsafeView
 
 
-@function(bare=True)
+@function(settles=True)
 def matmul(input: Any, other: Any, *, out: Any = None) -> Any:
     """The product of vectors, matrices or batches of matrices; batches broadcast.
 
     >>> torch.matmul(torch.tensor([[1., 2.], [3., 4.]]), torch.tensor([1., 1.]))
     tensor([3., 7.])
     """
-    try:
-        if out is None:
-            return matmul_product(input, other)
-        return write_out("matmul", (input, other), out, lambda: matmul_product(input, other))
-    except BLAMED as error:
-        if takes_over((input, other, out), {}):
-            return overridden(matmul, input, other, out=out)
-        if (better := better_error("matmul", matmul, (input, other), {}, error)) is not None:
-            raise better from None
-        raise
+    check_tensors("matmul", input=input, other=other)
+    if out is None:
+        return matmul_product(input, other)
+    return write_out("matmul", (input, other), out, lambda: matmul_product(input, other))
 
 
 def matmul_product(a: Any, b: Any) -> Any:
@@ -135,7 +128,7 @@ def multiply_batches(a: Any, b: Any) -> Any:
 
 
 operators.mm = MMS
-operators.matmul = matmul_product  # `a @ b` that is not two plain matrices
+operators.matmul = functions["matmul"]  # `a @ b` that is not two plain matrices
 
 
 @function(name="__rmatmul__", free=False)

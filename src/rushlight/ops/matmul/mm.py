@@ -18,9 +18,8 @@ from rushlight.core.record import apply
 from rushlight.errors import ONE_DTYPE, product_mismatch
 from rushlight.ops.checks import c_name, check_tensor, check_tensors
 from rushlight.ops.each_member import batch_leading
-from rushlight.ops.mistakes import BLAMED, better_error
 from rushlight.ops.out import write_out
-from rushlight.ops.registry import function, op, overridden, takes_over
+from rushlight.ops.registry import function, op
 from rushlight.ops.sample_inputs import drawn
 
 _FLOAT32: Final = dtypes.float32.numpy
@@ -290,29 +289,22 @@ def dot_of(what: Any, a: Any, b: Any) -> Any:
     return apply(what, a, b)
 
 
-@function(bare=True)
+@function(settles=True)
 def mm(input: Any, mat2: Any, *, out: Any = None) -> Any:
     """The product of two matrices.
 
     >>> torch.mm(torch.tensor([[1., 2.]]), torch.tensor([[3.], [4.]]))
     tensor([[11.]])
     """
-    try:
-        check_tensor(input, "mm")
-        check_tensor(mat2, "mm", "mat2", 2)
-        for name, x in (("self", input), ("mat2", mat2)):
-            if x._array.ndim != 2:
-                raise RuntimeError(f"{name} must be a matrix")
-        return write_out("mm", (input, mat2), out, lambda: mm_of(input, mat2))
-    except BLAMED as error:
-        if takes_over((input, mat2, out), {}):
-            return overridden(mm, input, mat2, out=out)
-        if (better := better_error("mm", mm, (input, mat2), {}, error)) is not None:
-            raise better from None
-        raise
+    check_tensor(input, "mm")
+    check_tensor(mat2, "mm", "mat2", 2)
+    for name, x in (("self", input), ("mat2", mat2)):
+        if x._array.ndim != 2:
+            raise RuntimeError(f"{name} must be a matrix")
+    return write_out("mm", (input, mat2), out, lambda: mm_of(input, mat2))
 
 
-@function(bare=True)
+@function(settles=True)
 def bmm(input: Any, mat2: Any, *, out: Any = None) -> Any:
     """The products of two batches of matrices.
 
@@ -321,57 +313,36 @@ def bmm(input: Any, mat2: Any, *, out: Any = None) -> Any:
     <BLANKLINE>
             [[3.]]])
     """
-    try:
-        check_tensor(input, "bmm")
-        check_tensor(mat2, "bmm", "mat2", 2)
-        for name, x in (("batch1", input), ("batch2", mat2)):
-            if x._array.ndim != 3:
-                raise RuntimeError(f"{name} must be a 3D tensor")
-        return write_out("bmm", (input, mat2), out, lambda: bmm_of(input, mat2))
-    except BLAMED as error:
-        if takes_over((input, mat2, out), {}):
-            return overridden(bmm, input, mat2, out=out)
-        if (better := better_error("bmm", bmm, (input, mat2), {}, error)) is not None:
-            raise better from None
-        raise
+    check_tensor(input, "bmm")
+    check_tensor(mat2, "bmm", "mat2", 2)
+    for name, x in (("batch1", input), ("batch2", mat2)):
+        if x._array.ndim != 3:
+            raise RuntimeError(f"{name} must be a 3D tensor")
+    return write_out("bmm", (input, mat2), out, lambda: bmm_of(input, mat2))
 
 
-@function(bare=True)
+@function(settles=True)
 def mv(input: Any, vec: Any, *, out: Any = None) -> Any:
     """A matrix times a vector.
 
     >>> torch.mv(torch.tensor([[1., 2.], [3., 4.]]), torch.tensor([1., 1.]))
     tensor([3., 7.])
     """
-    try:
-        if input._array.ndim != 2 or vec._array.ndim != 1:
-            raise RuntimeError(
-                f"vector + matrix @ vector expected, got 1, {input._array.ndim}, {vec._array.ndim}"
-            )
-        return write_out("mv", (input, vec), out, lambda: mv_of(input, vec))
-    except BLAMED as error:
-        if takes_over((input, vec, out), {}):
-            return overridden(mv, input, vec, out=out)
-        if (better := better_error("mv", mv, (input, vec), {}, error)) is not None:
-            raise better from None
-        raise
+    if input._array.ndim != 2 or vec._array.ndim != 1:
+        raise RuntimeError(
+            f"vector + matrix @ vector expected, got 1, {input._array.ndim}, {vec._array.ndim}"
+        )
+    return write_out("mv", (input, vec), out, lambda: mv_of(input, vec))
 
 
-@function(bare=True)
+@function(settles=True)
 def dot(input: Any, tensor: Any, *, out: Any = None) -> Any:
     """The sum of the products of two vectors' elements.
 
     >>> torch.dot(torch.tensor([2., 3.]), torch.tensor([2., 1.]))
     tensor(7.)
     """
-    try:
-        return write_out("dot", (input, tensor), out, lambda: dot_of(DOT, input, tensor))
-    except BLAMED as error:
-        if takes_over((input, tensor, out), {}):
-            return overridden(dot, input, tensor, out=out)
-        if (better := better_error("dot", dot, (input, tensor), {}, error)) is not None:
-            raise better from None
-        raise
+    return write_out("dot", (input, tensor), out, lambda: dot_of(DOT, input, tensor))
 
 
 @function()

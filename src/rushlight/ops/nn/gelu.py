@@ -278,7 +278,7 @@ def logsigmoid(input: Any) -> Any:
     return act("logsigmoid", shared_op(LogSigmoid), input)
 
 
-@functional()
+@functional(settles=True)
 def softsign(input: Any) -> Any:
     """x / (1 + |x|).
 

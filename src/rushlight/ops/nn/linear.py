@@ -15,11 +15,11 @@ from rushlight.ops.checks import check_tensor, raw_dtype
 from rushlight.ops.matmul.addmm import ADDMMS, addmm_of, batch_of_one
 from rushlight.ops.matmul.matmul import matmul_product
 from rushlight.ops.matmul.mm import matmul_wide
-from rushlight.ops.registry import function, functional, op, overridden, takes_over
+from rushlight.ops.registry import function, functional, op
 from rushlight.ops.sample_inputs import drawn
 
 
-@functional(bare=True)
+@functional(settles=True)
 def linear(input: Any, weight: Any, bias: Any = None) -> Any:
     """input @ weight.T + bias.
 
@@ -63,8 +63,6 @@ def linear(input: Any, weight: Any, bias: Any = None) -> Any:
                 return y.view(*lead, weight._array.shape[0])
         return matmul_product(input, turned) + bias
     except Exception as error:
-        if takes_over((input, weight, bias), {}):
-            return overridden(linear, input, weight, bias)
         text = str(error)
         if text.startswith("mat1 and mat2 shapes cannot be multiplied"):
             have, want = input._array.shape[-1], weight._array.shape[-1]

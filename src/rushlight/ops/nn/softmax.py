@@ -281,7 +281,7 @@ def glu(input: Any, dim: int = -1) -> Any:
 
 
 # --- likeness -------------------------------------------------------------------------------------
-@functional()
+@functional(settles=True)
 def normalize(input: Any, p: Any = 2.0, dim: Any = 1, eps: float = 1e-12, out: Any = None) -> Any:
     """input divided by its norm along `dim`, or by `eps` where that is larger.
 

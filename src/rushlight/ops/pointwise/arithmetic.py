@@ -60,7 +60,7 @@ def check_alpha(function: str, alpha: Any, input: Any, other: Any) -> Any:
     return alpha
 
 
-@function(out=True, inplace=True)
+@function(out=True, inplace=True, settles=True)
 def add(input: Any, other: Any, *deprecated: Any, alpha: Number = 1) -> Any:
     """Add `other`, scaled by `alpha`, to `input`.
 
@@ -76,7 +76,7 @@ def add(input: Any, other: Any, *deprecated: Any, alpha: Number = 1) -> Any:
     return Add(check_alpha("add", alpha, input, other)), (input, other)
 
 
-@function(out=True, inplace=True, aliases=("subtract",))
+@function(out=True, inplace=True, aliases=("subtract",), settles=True)
 def sub(input: Any, other: Any, *deprecated: Any, alpha: Number = 1) -> Any:
     """Subtract `other`, scaled by `alpha`, from `input`.
 
@@ -144,7 +144,7 @@ def rsub(input: Any, other: Any, *, alpha: Number = 1) -> Any:
 
 
 # --- multiplication and division ------------------------------------------------------------------
-@function(out=True, inplace=True, aliases=("multiply",))
+@function(out=True, inplace=True, aliases=("multiply",), settles=True)
 def mul(input: Any, other: Any) -> Any:
     """Multiply element by element.
 
@@ -192,7 +192,7 @@ class DivFloor(DivRounded):
 DIV_TRUNC, DIV_FLOOR = DivTrunc(), DivFloor()
 
 
-@function(out=True, inplace=True, aliases=("divide",))
+@function(out=True, inplace=True, aliases=("divide",), settles=True)
 def div(input: Any, other: Any, *, rounding_mode: str | None = None) -> Any:
     """Divide element by element; `rounding_mode` 'trunc' rounds towards zero and 'floor' down.
 
@@ -212,7 +212,7 @@ def div(input: Any, other: Any, *, rounding_mode: str | None = None) -> Any:
     return (DIV_TRUNC if rounding_mode == "trunc" else DIV_FLOOR), (input, other)
 
 
-@function(out=True, inplace=True)
+@function(out=True, inplace=True, settles=True)
 def true_divide(input: Any, other: Any) -> Any:
     """Divide element by element; integers give floats.
 
@@ -224,7 +224,7 @@ def true_divide(input: Any, other: Any) -> Any:
 
 
 # --- negation -------------------------------------------------------------------------------------
-@function(out=True, inplace=True, aliases=("negative",))
+@function(out=True, inplace=True, aliases=("negative",), settles=True)
 def neg(input: Any) -> Any:
     """The negative of each element.
 

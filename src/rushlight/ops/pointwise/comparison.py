@@ -408,4 +408,4 @@ def _where_method(self: Any, condition: Any, other: Any) -> Any:
     Args:
         condition: where it is true the tensor's own element is taken, elsewhere `other`'s.
     """
-    return where(condition, self, other)
+    return functions["where"](condition, self, other)

@@ -200,7 +200,7 @@ def expose(
     fn.__doc__ = describe(cls.__doc__, f"{home}.{title}({shown})", f"tensor({gives})")
     function(
         name=title, aliases=aliases, inplace=inplace, out=out, method=method, free=free,
-        namespace=namespace,
+        namespace=namespace, made=None if integers else made,
     )(fn)  # fmt: skip
     if primitive:
         register_impl(primitive, made)

@@ -28,7 +28,7 @@ class Logic(Elementwise):
     """Logic on whether elements are zero."""
 
     inputs, promotion, differentiable = ("self", "other"), "bool", False
-    complex_too = True
+    complex_too, of_bools = True, True
 
 
 _PAIR: Final = "torch.tensor([0, 1, 2]), torch.tensor([0, 0, 1])"

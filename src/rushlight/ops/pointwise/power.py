@@ -261,7 +261,7 @@ def _pow(name: str, input: Any, exponent: Any) -> Any:
     raise invalid(name, (input, exponent), *_POW_FORMS)
 
 
-@function(out=True, inplace=True, name="pow")
+@function(out=True, inplace=True, name="pow", settles=True)
 def power_of(input: Any, exponent: Any) -> Any:
     """`input` to the power of `exponent`; one of them may be a number.
 

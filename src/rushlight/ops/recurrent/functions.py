@@ -15,7 +15,7 @@ from rushlight.core.record import any_requires_grad, apply, recording
 from rushlight.ops.checks import check_tensor, mismatch
 from rushlight.ops.numbers import number
 from rushlight.ops.recurrent.layers import GRULayer, LSTMLayer, RNNLayer
-from rushlight.ops.registry import function, functions, namespaces
+from rushlight.ops.registry import function, functions, namespaces, shared_op
 
 _PER_CELL: Final = {False: 2, True: 4}
 
@@ -26,18 +26,18 @@ def _keeps(xs: tuple[Any, ...]) -> bool:
 
 
 def _lstm(xs: tuple[Any, ...], sizes: Any, padded: bool, reverse: bool) -> tuple[Any, ...]:
-    found = apply(LSTMLayer(sizes, padded, reverse, _keeps(xs)), *xs)
+    found = apply(shared_op(LSTMLayer, sizes, padded, reverse, _keeps(xs)), *xs)
     return tuple(found[:3])
 
 
 def _gru(xs: tuple[Any, ...], sizes: Any, padded: bool, reverse: bool) -> tuple[Any, ...]:
-    found = apply(GRULayer(sizes, padded, reverse, _keeps(xs)), *xs)
+    found = apply(shared_op(GRULayer, sizes, padded, reverse, _keeps(xs)), *xs)
     return tuple(found[:2])
 
 
 def _rnn(relu: bool) -> Callable[..., tuple[Any, ...]]:
     def run(xs: tuple[Any, ...], sizes: Any, padded: bool, reverse: bool) -> tuple[Any, ...]:
-        found: tuple[Any, ...] = apply(RNNLayer(relu, sizes, padded, reverse, True), *xs)
+        found: tuple[Any, ...] = apply(shared_op(RNNLayer, relu, sizes, padded, reverse, True), *xs)
         return found
 
     return run

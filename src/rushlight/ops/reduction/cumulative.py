@@ -92,7 +92,7 @@ class CumSum(Scan):
 
     def mover(self, rule: str) -> Any:
         plain = self.dtype is None
-        return kernels.bound(kernels.cumulated, self.dim, rule == "vjp") if plain else None
+        return kernels.bound(kernels.running, False, rule == "vjp", self.dim) if plain else None
 
     def forward(self, x: Any) -> Any:
         z = self.line(x)
@@ -112,6 +112,10 @@ class CumProd(Scan):
     """The running product along `dim`."""
 
     name, saves = "cumprod", ("self", "result")
+
+    def mover(self, rule: str) -> Any:
+        plain = self.dtype is None and rule == "forward"
+        return kernels.bound(kernels.running, True, False, self.dim) if plain else None
 
     def forward(self, x: Any) -> Any:
         z = self.line(x)

@@ -275,3 +275,8 @@ def hspmm(mat1: Any, mat2: Any, *, out: Any = None) -> Any:
         wrap(v.reshape(rows, (1, -1))), made, (mat1._array.shape[0], mat2._array.shape[1])
     )
     return found if out is None else out.copy_(found)
+
+
+# Older names of the same, which graph networks use.
+functions["spmm"] = functions["dsmm"] = functions["mm"]
+functions["hsmm"], functions["saddmm"] = functions["hspmm"], functions["sspaddmm"]

@@ -61,7 +61,7 @@ class Split(Parts):
     samples = drawn(real=[(2, -1, (2, 5)), (1, -1, (2, 0))], complex=[(1, -2, (2, 3))])
 
 
-@function(returns="tuple[Tensor, ...]")
+@function(returns="tuple[Tensor, ...]", settles=True)
 def split(tensor: Any, split_size_or_sections: Any = None, dim: int = 0, **more: Any) -> Any:
     """Views of consecutive pieces of a dimension: of one size, or of the sizes given.
 
@@ -161,7 +161,7 @@ def chunk_op(x: Any, chunks: int, dim: Any, even: Any, uneven: Any) -> Any:
     return uneven((0,) * chunks, d) if size == 0 else even(size, d)
 
 
-@function(returns="tuple[Tensor, ...]")
+@function(returns="tuple[Tensor, ...]", settles=True)
 def chunk(input: Any, chunks: int, dim: int = 0) -> Any:
     """Views of at most `chunks` consecutive pieces of a dimension.
 
@@ -286,7 +286,7 @@ class Unbind(Parts):
     samples = drawn(real=[(-2, (2, 3)), (-1, (3,))])
 
 
-@function(returns="tuple[Tensor, ...]")
+@function(returns="tuple[Tensor, ...]", settles=True)
 def unbind(input: Any, dim: int = 0) -> Any:
     """Views of every index of a dimension.
 

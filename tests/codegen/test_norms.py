@@ -1,0 +1,94 @@
+"""Layer and batch normalisation by kernels: results and gradients are those of the rules."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import rushlight as torch
+from rushlight.arrays import fused, kernels
+from rushlight.ops.nn.normalization import BatchNorm, LayerNorm, Normalise
+
+pytestmark = pytest.mark.skipif(not kernels.table, reason="not compiled")
+
+
+def draw(shape: Any, dtype: str, seed: int) -> Any:
+    return np.random.default_rng(seed).standard_normal(shape).astype(dtype)
+
+
+CASES: list[Any] = [
+    (LayerNorm(1, 2, 1e-5), (5, 7), (7,)),
+    (LayerNorm(2, 3, 1e-3), (4, 3, 5), (3, 5)),
+    (LayerNorm(1, 1, 1e-3), (6,), (6,)),
+    (BatchNorm(2, 1e-5), (9, 4), (4,)),
+    (BatchNorm(3, 1e-3), (3, 4, 5), (4,)),
+    (BatchNorm(4, 1e-5), (2, 3, 4, 5), (3,)),
+    (BatchNorm(4, 1e-5), (2, 3, 1, 1), (3,)),
+    (BatchNorm(2, 1e-5), (600, 300), (300,)),
+]
+WEIGHTS = [(False, False), (True, False), (True, True)]
+WANTS = [(True, True, True), (False, True, True), (True, False, False), (True, True, False)]
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize(("op", "shape", "inner"), CASES)
+@pytest.mark.parametrize(("weighs", "shifts"), WEIGHTS)
+def test_they_are_those_of_the_rules(
+    op: Any, shape: Any, inner: Any, weighs: bool, shifts: bool, dtype: str
+) -> None:
+    x = draw(shape, dtype, 0) * 3 + 5
+    w, b = (draw(inner, dtype, i) if there else None for i, there in ((1, weighs), (2, shifts)))
+    layer = isinstance(op, LayerNorm)
+    quick = (
+        fused.layer_norm(x, w, b, op.width, op.eps)
+        if layer
+        else fused.batch_norm(x, w, b, op.axes, op.eps)
+    )
+    wanted = Normalise.forward(op, x, w, b)
+    tolerance = 1e-5 if dtype == "float32" else 1e-12
+    for y, z in zip(quick, wanted, strict=True):
+        assert y.shape == z.shape and y.dtype == dtype
+        np.testing.assert_allclose(y, z, rtol=tolerance, atol=tolerance * 5)
+    gs = [draw(z.shape, dtype, 3 + i) for i, z in enumerate(wanted)]
+    for wants in WANTS if weighs else [(True, False, False)]:
+        given = (*gs, x, w, wanted[1], wanted[2])
+        found = (
+            fused.layer_norm_back(*given, op.width, wants)
+            if layer
+            else fused.batch_norm_back(*given, op.axes, wants)
+        )
+        node = _Node(wants, (shape, inner, inner))
+        expected = Normalise.vjp(op, node, tuple(gs), x, w, wanted[1], wanted[2])  # type: ignore[arg-type]  # as much of a node as it reads
+        for y, z in zip(found, expected, strict=True):
+            assert (y is None) == (z is None)
+            if z is not None:
+                assert y.shape == z.shape
+                np.testing.assert_allclose(y, z, rtol=tolerance * 20, atol=tolerance * 50)
+
+
+class _Node:
+    """What rules ask of a node."""
+
+    def __init__(self, wants: Any, shapes: Any) -> None:
+        self.wants = wants
+        self._input_shapes = shapes
+
+    def _needs_grad(self, i: int) -> bool:
+        return bool(self.wants[i])
+
+
+def test_a_batch_norm_of_channels_last_stays_so() -> None:
+    x = torch.randn(2, 3, 4, 5).to(memory_format=torch.channels_last).requires_grad_()
+    y = torch.nn.functional.batch_norm(x, None, None, training=True)
+    assert y.is_contiguous(memory_format=torch.channels_last)
+    torch.testing.assert_close(y.mean((0, 2, 3)), torch.zeros(3), atol=1e-6, rtol=0)
+    (g,) = torch.autograd.grad((y * torch.arange(5.0)).sum(), x)
+    torch.testing.assert_close(g.sum((0, 2, 3)), torch.zeros(3), atol=1e-4, rtol=0)
+
+
+def test_empty_and_half_take_the_way_of_the_rules() -> None:
+    assert fused.batch_norm(np.zeros((0, 3), np.float32), None, None, (-2,), 1e-5) is None
+    x = torch.randn(4, 3, dtype=torch.float16)
+    assert torch.nn.functional.batch_norm(x, None, None, training=True).dtype == torch.float16
