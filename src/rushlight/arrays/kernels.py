@@ -19,6 +19,8 @@ import importlib
 import os
 from typing import Any, Final
 
+from rushlight.random.generator import draw_with
+
 # parameters that say where, not how much: a kernel is told of them when an op looks for it
 _AXES: Final = ("dim", "dims", "keepdim", "rank")
 # numbers that choose between formulas
@@ -56,6 +58,8 @@ correlate: Final[Any] = getattr(_module, "correlate", _is_absent)
 correlate_weight: Final[Any] = getattr(_module, "correlate_weight", _is_absent)
 # Random numbers: `codegen.draws`.
 Twister: Final[Any] = getattr(_module, "Twister", None)
+if Twister is not None:
+    draw_with(Twister)
 _look: Final[Any] = getattr(_module, "look", _is_absent)
 # Copies: `codegen.moves`.
 copied: Final[Any] = getattr(_module, "copied", _is_absent)
