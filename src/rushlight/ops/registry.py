@@ -29,6 +29,7 @@ from rushlight.core.operators import table as operators
 from rushlight.core.recall import Memo, ask, recall
 from rushlight.core.record import apply
 from rushlight.core.views.views import apply_view
+from rushlight.errors import hide_insides
 from rushlight.ops import fill_more
 from rushlight.ops.apply import run, run_inplace, run_out
 from rushlight.ops.checks import check_tensor, from_end
@@ -249,7 +250,16 @@ def _quickly(op: Op, call: Callable[..., Any]) -> Callable[..., Any]:
 def guarded(fn: Callable[..., Any], title: str) -> Callable[..., Any]:
     """A function as `function` exports it, but exported nowhere: what a bare function that looks
     after common calls leaves all others to."""
-    return _wrap(fn, title, None, False)
+    call = _wrap(fn, title, None, False)
+
+    def rest(*args: Any, **kwargs: Any) -> Any:
+        try:
+            return call(*args, **kwargs)
+        except Exception as error:
+            hide_insides(error)
+            raise
+
+    return rest
 
 
 def said(named: dict[str, Any], **options: Any) -> dict[str, Any]:
