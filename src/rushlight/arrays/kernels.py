@@ -50,6 +50,9 @@ _module: Final = _find_module()
 table: Final[dict[str, Any]] = getattr(_module, "table", {})
 # How many threads kernels use: Note [Workers] in `codegen.multithreading`.
 use_threads: Final[Any] = getattr(_module, "use_threads", _is_absent)
+# The loss of class numbers: `codegen.classes`.
+nll: Final[Any] = getattr(_module, "nll", _is_absent)
+nll_back: Final[Any] = getattr(_module, "nll_back", _is_absent)
 # Running sums: Note [Running sums] in `codegen.scans`.
 running: Final[Any] = getattr(_module, "running", _is_absent)
 products_of_others: Final[Any] = getattr(_module, "products_of_others", _is_absent)

@@ -25,8 +25,7 @@ warned: Final = _Warned()
 
 
 def _warn(name: str, old: str, new: str) -> None:
-    if observer.applied is not None:
-        observer.applied.append(None)  # what warns is not kept: see `core.recall`
+    observer.keep_nothing()  # what warns is not kept: see `core.recall`
     if warned.already:
         return
     warned.already = True

@@ -11,8 +11,7 @@ from rushlight.core.observer import observer
 def warn_caller(text: str, category: type[Warning] = UserWarning) -> None:
     """`warnings.warn`, from the innermost line that is not rushlight's; each time it is called, so
     what a function that warns comes down to is not kept (`core.recall`)."""
-    if observer.applied is not None:
-        observer.applied.append(None)
+    observer.keep_nothing()
     frame = caller()
     if frame is None:
         warnings.warn(text, category, stacklevel=2)

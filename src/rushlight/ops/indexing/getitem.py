@@ -429,8 +429,7 @@ def take_apart(x: Any, items: tuple[Any, ...]) -> tuple[Any, tuple[Any, ...], li
             array = item._array
             kind = array.dtype
             if array.ndim == 0 and kind.kind in "iub" and not varies(array):
-                if observer.applied is not None:  # its value decides: see Note [What may be kept]
-                    observer.applied.append(None)
+                observer.keep_nothing()  # its value decides: see Note [What may be kept]
                 if kind == dtypes.bool_.numpy or kind == dtypes.uint8.numpy:
                     x, d = _truth(x, d, bool(array), slots)
                 else:

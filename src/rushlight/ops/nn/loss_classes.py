@@ -7,11 +7,13 @@ from collections.abc import Iterator
 from typing import Any, ClassVar, Final
 
 from rushlight import dtypes
+from rushlight.arrays import kernels
 from rushlight.arrays import vocabulary as v
 from rushlight.arrays.batched import bottom
-from rushlight.arrays.host import has_values
+from rushlight.arrays.host import has_values, is_array
 from rushlight.core.families import is_complex
 from rushlight.core.graph import Op
+from rushlight.core.observer import observer
 from rushlight.core.record import apply
 from rushlight.errors import sentence
 from rushlight.ops.checks import check_tensors, is_batched, not_implemented, refuse_grad
@@ -31,8 +33,9 @@ _INT64: Final = dtypes.int64.numpy
 class NllLoss(Op):
     """-weight[target] * x[target] along the class axis; the mean is by the weights.
 
-    `masked` says that some targets are `ignore_index` and do not count. `rank` is the target's. The
-    weight gets no gradient: the public functions refuse one that requires it.
+    `masked` says that some targets are `ignore_index` and do not count; None: it looks for itself.
+    `rank` is the target's. The weight gets no gradient: the public functions refuse one that
+    requires it.
     """
 
     name = "nll_loss"
@@ -46,8 +49,13 @@ class NllLoss(Op):
     rank: int
     axis: int
     ignore_index: int
-    masked: bool
+    masked: bool | None
     reads: ClassVar = {0: ("target", "weight")}
+
+    def looked(self, t: Any, classes: int) -> Any:
+        """The op that knows whether some targets are ignored; raises if one is no class."""
+        masked = _some_ignored(t, classes, self.ignore_index)
+        return type(self)(self.reduction, self.rank, self.axis, self.ignore_index, masked)
 
     def vmap_rule(self, xs: tuple[Any, ...], flags: tuple[bool, ...], size: int) -> Any:
         return (self, xs) if flags[0] and flags[1] and xs[2] is None else None
@@ -87,6 +95,9 @@ class NllLoss(Op):
         return v.reshape(v.gather(x, self.axis, self.column(i)), t.shape)
 
     def forward(self, x: Any, t: Any, w: Any) -> Any:
+        if self.masked is None:
+            made = None if w is not None else kernels.nll(self.reduction, self.ignore_index, x, t)
+            return self.looked(t, x.shape[1]).forward(x, t, w) if made is None else made
         y = -self.chosen(x, t)
         w = self.weights(t, w, y)
         if self.masked:
@@ -101,6 +112,12 @@ class NllLoss(Op):
     def vjp(self, node: Any, g: Any, t: Any, w: Any) -> Any:
         shapes, kinds = node._input_shapes, node._input_dtypes
         shape = shapes[0]
+        if self.masked is None:
+            how = self.reduction, self.ignore_index, shape[1]
+            made = None if w is not None else kernels.nll_back(*how, g, t)
+            if made is not None:
+                return made, None, None
+            return self.looked(t, shape[1]).vjp(node, g, t, w)
         like = v.full(g, t.shape, 1, kinds[0])
         w = self.weights(t, w, like)
         if self.reduction == MEAN:
@@ -196,7 +213,10 @@ def _nll(input: Any, target: Any, weight: Any, how: int, ignore: int) -> Any:
     refuse_grad("nll_loss_forward" if x.ndim < 3 else "nll_loss2d_forward", weight=weight)
     if kind is dtypes.uint8:
         target = target.to(dtypes.int64)
-    masked = _some_ignored(target._array, classes, ignore)
+    masked = None
+    if x.ndim != 2 or t.ndim != 1 or not is_array(t):
+        observer.keep_nothing()
+        masked = _some_ignored(target._array, classes, ignore)
     if x.ndim == 1 and t.ndim == 1:  # one sample, its target in a list
         target = target.reshape(())
         if how == NONE:
@@ -232,7 +252,7 @@ def _some_ignored(t: Any, classes: int, ignore: int) -> bool:
     return bool(here.any())
 
 
-@functional()
+@functional(settles=True)
 def nll_loss(
     input: Any, target: Any, weight: Any = None, size_average: bool | None = None,
     ignore_index: int = -100, reduce: bool | None = None, reduction: str = "mean",
@@ -252,7 +272,7 @@ def nll_loss(
 
 
 # --- cross entropy --------------------------------------------------------------------------------
-@functional()
+@functional(settles=True)
 def cross_entropy(
     input: Any, target: Any, weight: Any = None, size_average: bool | None = None,
     ignore_index: int = -100, reduce: bool | None = None, reduction: str = "mean",
@@ -317,6 +337,7 @@ def _smooth_targets(
     logs: Any, target: Any, weight: Any, how: int, ignore: int, smoothing: float, dim: int
 ) -> Any:
     """A share of `smoothing` of each target spread evenly over all classes."""
+    observer.keep_nothing()
     hard = _nll(logs, target, weight, how, ignore)
     rank = logs._array.ndim
     even = -(logs if weight is None else logs * _per_class(weight, rank)).sum(dim)

@@ -1,0 +1,119 @@
+"""The loss of class numbers as C: one look at each row, and one number written for its gradient."""
+
+from __future__ import annotations
+
+_TYPED = """
+/* The sum of -x[i, t[i]] over the rows that count, and how many do; each alone into y, if there is
+   one. 0 if a target is no class. */
+static int nll_rows_@L(const @T *x, const int64_t *t, npy_intp rows, npy_intp n, int64_t ignored,
+                       @T *y, double *sum, npy_intp *count)
+{
+    *sum = 0;
+    *count = 0;
+    for (npy_intp i = 0; i < rows; i++) {
+        if (t[i] == ignored) {
+            if (y) y[i] = 0;
+            continue;
+        }
+        if (t[i] < 0 || t[i] >= n) return 0;
+        const @T v = -x[i * n + t[i]];
+        if (y) y[i] = v;
+        *sum += v;
+        ++*count;
+    }
+    return 1;
+}
+
+static int nll_back_rows_@L(const @T *g, npy_intp step, const int64_t *t, npy_intp rows,
+                            npy_intp n, int64_t ignored, int mean, @T *out)
+{
+    npy_intp count = 0;
+    for (npy_intp i = 0; i < rows; i++) {
+        if (t[i] != ignored && (t[i] < 0 || t[i] >= n)) return 0;
+        count += t[i] != ignored;
+    }
+    for (npy_intp i = 0; i < rows; i++)
+        if (t[i] != ignored) {
+            const @T share = g[i * step];
+            out[i * n + t[i]] = -(mean ? share / (@T)count : share);
+        }
+    return 1;
+}
+"""
+
+_ENTRIES = """
+static PyArrayObject *class_numbers(PyObject *given) {
+    if (!PyArray_CheckExact(given)) return NULL;
+    PyArrayObject *t = (PyArrayObject *)given;
+    return PyArray_TYPE(t) == NPY_INT64 && PyArray_NDIM(t) == 1 && PyArray_ISCARRAY_RO(t) ? t : NULL;
+}
+
+/* nll(reduction, ignored, x, target): 0 each, 1 the mean, 2 the sum; None for other arrays, and
+   where a target is no class */
+static PyObject *nll(PyObject *self, PyObject *const *args, Py_ssize_t count) {
+    if (count != 4 || !PyArray_CheckExact(args[2])) Py_RETURN_NONE;
+    PyArrayObject *x = (PyArrayObject *)args[2], *t = class_numbers(args[3]);
+    const int type = PyArray_TYPE(x);
+    if (t == NULL || (type != NPY_FLOAT && type != NPY_DOUBLE)) Py_RETURN_NONE;
+    if (PyArray_NDIM(x) != 2 || !PyArray_ISCARRAY_RO(x) || PyArray_DIM(x, 0) != PyArray_DIM(t, 0)) Py_RETURN_NONE;
+    const long how = PyLong_AsLong(args[0]);
+    const int64_t ignored = PyLong_AsLongLong(args[1]);
+    if (PyErr_Occurred()) return NULL;
+    npy_intp rows = PyArray_DIM(x, 0), n = PyArray_DIM(x, 1), counted;
+    PyArrayObject *y = (PyArrayObject *)PyArray_EMPTY(how == 0, &rows, type, 0);
+    if (y == NULL) return NULL;
+    double sum;
+    void *each = how == 0 ? PyArray_DATA(y) : NULL;
+    const int fits = type == NPY_FLOAT
+        ? nll_rows_f(PyArray_DATA(x), PyArray_DATA(t), rows, n, ignored, each, &sum, &counted)
+        : nll_rows_d(PyArray_DATA(x), PyArray_DATA(t), rows, n, ignored, each, &sum, &counted);
+    if (!fits) {
+        Py_DECREF(y);
+        Py_RETURN_NONE;
+    }
+    if (how) {
+        const double found = how == 1 ? sum / (double)counted : sum;
+        if (type == NPY_FLOAT) *(float *)PyArray_DATA(y) = (float)found;
+        else *(double *)PyArray_DATA(y) = found;
+    }
+    return (PyObject *)y;
+}
+
+/* nll_back(reduction, ignored, classes, g, target): its gradient by x */
+static PyObject *nll_back(PyObject *self, PyObject *const *args, Py_ssize_t count) {
+    if (count != 5 || !PyArray_CheckExact(args[3])) Py_RETURN_NONE;
+    PyArrayObject *g = (PyArrayObject *)args[3], *t = class_numbers(args[4]);
+    const int type = PyArray_TYPE(g);
+    if (t == NULL || (type != NPY_FLOAT && type != NPY_DOUBLE)) Py_RETURN_NONE;
+    const long how = PyLong_AsLong(args[0]);
+    const int64_t ignored = PyLong_AsLongLong(args[1]);
+    npy_intp shape[2] = {PyArray_DIM(t, 0), PyLong_AsSsize_t(args[2])};
+    if (PyErr_Occurred()) return NULL;
+    if (PyArray_NDIM(g) != (how == 0) || !PyArray_ISCARRAY_RO(g)) Py_RETURN_NONE;
+    if (how == 0 && PyArray_DIM(g, 0) != shape[0]) Py_RETURN_NONE;
+    PyArrayObject *y = (PyArrayObject *)PyArray_ZEROS(2, shape, type, 0);
+    if (y == NULL) return NULL;
+    const int fits = type == NPY_FLOAT
+        ? nll_back_rows_f(PyArray_DATA(g), how == 0, PyArray_DATA(t), shape[0], shape[1], ignored, how == 1, PyArray_DATA(y))
+        : nll_back_rows_d(PyArray_DATA(g), how == 0, PyArray_DATA(t), shape[0], shape[1], ignored, how == 1, PyArray_DATA(y));
+    if (fits) return (PyObject *)y;
+    Py_DECREF(y);
+    Py_RETURN_NONE;
+}
+"""
+
+METHODS = """
+    {"nll", (PyCFunction)(void (*)(void))nll, METH_FASTCALL,
+     "nll(reduction, ignored, x, target): the loss of class numbers, or None."},
+    {"nll_back", (PyCFunction)(void (*)(void))nll_back, METH_FASTCALL,
+     "nll_back(reduction, ignored, classes, g, target): its gradient, or None."},
+"""
+
+
+def c_classes() -> str:
+    """The C of all of it."""
+    typed = [
+        _TYPED.replace("@T", name).replace("@L", letter)
+        for name, letter in (("float", "f"), ("double", "d"))
+    ]
+    return "\n".join([*typed, _ENTRIES])
