@@ -82,6 +82,7 @@ typedef struct {
     int loops;           /* over a row */
     int counts;          /* whether it asks how many elements there are */
     int above;           /* the parameter that a row must have more elements than, or -1 */
+    int follows;         /* results of each element lie as the inputs do: those must agree on it */
     void *functions[SORTS][4]; /* in float, in double; over columns in float, in double */
 } Spec;
 
@@ -100,7 +101,7 @@ _TAIL = """
 static int best_processor; /* that runs here */
 static const Spec specs[] = {
 %(specs)s
-    {NULL, NULL, NULL, 0, 0, 0, 0, 0, 0, {{NULL, NULL, NULL, NULL}}}
+    {NULL, NULL, NULL, 0, 0, 0, 0, 0, 0, 0, {{NULL, NULL, NULL, NULL}}}
 };
 
 static PyObject *call_kernel(PyObject *self, PyObject *const *args, size_t nargsf, PyObject *names)
@@ -360,6 +361,7 @@ def _spec(kernel: Kernel, functions: list[str]) -> str:
         len(kernel.inputs), kernel.params, kernel.by_rows * (2 if kernel.whole else 1),
         len({e.role for e in kernel.outputs}) + sum(e.is_reduction for e in values),
         int(any(e.word == "count" for e in values)), -1 if kernel.above is None else kernel.above,
+        int(".vjp" in kernel.name and (not kernel.by_rows or "r" in inputs)),
     ]  # fmt: skip
     sorts = []
     for sort in SORTS:
