@@ -49,8 +49,8 @@ class GroupNorm(Normalise):
 
     def forward(self, x: Any, w: Any, b: Any) -> Any:
         z = self.split(x)
-        beside = [None if t is None else self.align_weight(t) for t in (w, b)]
-        quick = fused.group_norm(z, *beside, self.eps)
+        scale, shift = (None if t is None else self.align_weight(t) for t in (w, b))
+        quick = fused.group_norm(z, scale, shift, self.eps)
         y, mean, rstd = super().forward(z, w, b) if quick is None else quick
         flat = mean.shape[:2]
         return v.reshape(y, x.shape), v.reshape(mean, flat), v.reshape(rstd, flat)
