@@ -125,6 +125,36 @@ def test_padded() -> None:
     assert kernels.padded((1, 1), True, x) is None and kernels.padded((1,), 0, x) is None
 
 
+def test_margins() -> None:
+    modes = ("reflect", "edge", "wrap")
+    for shape, dtype in itertools.product(
+        ((5,), (3, 4), (2, 3, 4), (2, 2, 3, 3)), (np.float32, np.float64)
+    ):
+        for x in layouts(shape, dtype):
+            for mode, widths in itertools.product(
+                range(3), ((1, 2), (0, 0), (2, 1, 1, 0), (0, 1, 2, 1), (-1, 1), (1, -2, 0, 1))
+            ):
+                y = kernels.margined(mode, widths, x)
+                if len(widths) > 2 * len(shape) or (mode == 2 and min(widths) < 0):
+                    assert y is None
+                    continue
+                pairs, cut = [(0, 0)] * len(shape), [slice(None)] * len(shape)
+                for k in range(len(widths) // 2):
+                    before, after = widths[2 * k], widths[2 * k + 1]
+                    pairs[-1 - k] = (max(before, 0), max(after, 0))
+                    cut[-1 - k] = slice(max(-before, 0), None if after >= 0 else after)
+                want = np.pad(x, pairs, modes[mode])[tuple(cut)]  # type: ignore[call-overload]
+                assert equal(y, np.ascontiguousarray(want))
+                g = np.arange(y.size, dtype=dtype).reshape(y.shape)
+                back = kernels.unmargined(mode, widths, shape, g)
+                assert float((back * x).sum()) == float((g * y).sum())  # of whole numbers
+    x = numbers((3,), np.float32)
+    assert kernels.margined(0, (3, 0), x) is kernels.margined(2, (4, 0), x) is None
+    assert kernels.margined(0, (-3, 0), x) is kernels.margined(3, (1, 0), x) is None
+    assert kernels.unmargined(0, (1, 0), (3,), x) is None  # not the shape of the result
+    assert kernels.margined(1, (1, 0), np.zeros((0,), np.float32)) is None
+
+
 def test_flipped_and_rolled() -> None:
     for shape, dtype in itertools.product(SHAPES, DTYPES):
         x = numbers(shape, dtype)

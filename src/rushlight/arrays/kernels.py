@@ -19,6 +19,8 @@ import importlib
 import os
 from typing import Any, Final
 
+from rushlight.random.generator import draw_with
+
 # parameters that say where, not how much: a kernel is told of them when an op looks for it
 _AXES: Final = ("dim", "dims", "keepdim", "rank")
 # numbers that choose between formulas
@@ -56,6 +58,8 @@ correlate: Final[Any] = getattr(_module, "correlate", _is_absent)
 correlate_weight: Final[Any] = getattr(_module, "correlate_weight", _is_absent)
 # Random numbers: `codegen.draws`.
 Twister: Final[Any] = getattr(_module, "Twister", None)
+if Twister is not None:
+    draw_with(Twister)
 _look: Final[Any] = getattr(_module, "look", _is_absent)
 # Copies: `codegen.moves`.
 copied: Final[Any] = getattr(_module, "copied", _is_absent)
@@ -69,6 +73,8 @@ tiled: Final[Any] = getattr(_module, "tiled", _is_absent)
 triangle: Final[Any] = getattr(_module, "triangle", _is_absent)
 recast: Final[Any] = getattr(_module, "recast", _is_absent)
 same: Final[Any] = getattr(_module, "same", _is_absent)
+margined: Final[Any] = getattr(_module, "margined", _is_absent)
+unmargined: Final[Any] = getattr(_module, "unmargined", _is_absent)
 # Reading and writing by index: `codegen.members`.
 within: Final[Any] = getattr(_module, "within", _is_absent)
 picked: Final[Any] = getattr(_module, "picked", _is_absent)

@@ -1154,11 +1154,9 @@ def sort(x: Array, axis: int, descending: bool, stable: bool) -> Array:
 def nonzero(x: Array) -> tuple[Array, ...]:
     """Where `x` is not zero, one array an axis. Its length depends on the values."""
     if type(x) is np.ndarray:
-        places: tuple[Array, ...] | None = kernels.nonzero_places(
-            x if x.dtype.kind == "b" else x != 0
-        )
-        if places is not None:
-            return places
+        made = kernels.nonzero_places(x if x.dtype.kind == "b" else x != 0)
+        if made is not None:
+            return tuple(made)
     found = x.nonzero()
     if type(x) is np.ndarray and x.ndim > 1:  # NumPy's lie in memory element by element
         return tuple(np.asarray(found))

@@ -43,9 +43,9 @@ static inline uint32_t twisted(uint32_t upper, uint32_t lower, uint32_t far) {
 
 /* The next 624 words. A word needs one that is 227 places before it: far enough for any vector. */
 CLONES static void renew_words(uint32_t *key) {
-#pragma GCC ivdep
+#pragma omp simd
     for (int i = 0; i < 227; i++) key[i] = twisted(key[i], key[i + 1], key[i + 397]);
-#pragma GCC ivdep
+#pragma omp simd safelen(128)
     for (int i = 227; i < 623; i++) key[i] = twisted(key[i], key[i + 1], key[i - 227]);
     key[623] = twisted(key[623], key[0], key[396]);
 }
@@ -58,7 +58,7 @@ static inline uint32_t tempered(uint32_t y) {
 }
 
 CLONES static void temper_words(const uint32_t *key, uint32_t *to, npy_intp n) {
-#pragma GCC ivdep
+#pragma omp simd
     for (npy_intp i = 0; i < n; i++) to[i] = tempered(key[i]);
 }
 
@@ -101,12 +101,12 @@ static inline double unit_of(const uint32_t *pair) {
 #define MANY_DRAWN 20000 /* numbers: from there on other threads may run meanwhile */
 
 CLONES static void units_f(const uint32_t *words, float *to, npy_intp n) {
-#pragma GCC ivdep
+#pragma omp simd
     for (npy_intp i = 0; i < n; i++) to[i] = (float)(int32_t)(words[i] & 0xffffffu) * 0x1p-24f;
 }
 
 CLONES static void units_d(const uint32_t *words, double *to, npy_intp n) {
-#pragma GCC ivdep
+#pragma omp simd
     for (npy_intp i = 0; i < n; i++) to[i] = unit_of(words + 2 * i);
 }
 
@@ -178,7 +178,7 @@ _POLAR = """
 
 /* low + span times each; what reaches high becomes low */
 @TARGET static void spread_f_@V(float *b, npy_intp n, float low, float high, float span) {
-#pragma GCC ivdep
+#pragma omp simd
     for (npy_intp i = 0; i < n; i++) {
         const float y = fmaf(b[i], span, low);
         b[i] = y == high ? low : y;
@@ -186,7 +186,7 @@ _POLAR = """
 }
 
 @TARGET static void spread_d_@V(double *b, npy_intp n, double low, double high, double span) {
-#pragma GCC ivdep
+#pragma omp simd
     for (npy_intp i = 0; i < n; i++) {
         const double y = fma(b[i], span, low);
         b[i] = y == high ? low : y;
@@ -254,7 +254,7 @@ NORMALS(double, d)
 /* A word and a bound: 1 where the two words' 53 bits are below it, times `one`. */
 #define KEEPS(T, L)                                                                               \\
     CLONES static void keep_##L(const uint32_t *words, T *to, npy_intp n, int64_t bound, T one) { \\
-        _Pragma("GCC ivdep")                                                                      \\
+        _Pragma("omp simd")                                                                       \\
         for (npy_intp i = 0; i < n; i++) {                                                        \\
             const int64_t k = (int64_t)(join_words(words + 2 * i) & 0x1fffffffffffff);            \\
             to[i] = k < bound ? one : 0;                                                          \\

@@ -9,7 +9,16 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from rushlight.codegen import looks, makers, members, moves, multithreading, scans, sorting
+from rushlight.codegen import (
+    looks,
+    makers,
+    margins,
+    members,
+    moves,
+    multithreading,
+    scans,
+    sorting,
+)
 from rushlight.codegen.draws import c_draws
 from rushlight.codegen.expressions import ANY, NONE, ROW, Expr, Kernel, in_order
 from rushlight.codegen.language import COUNT, WIDE, c_of, c_of_columns
@@ -17,7 +26,7 @@ from rushlight.codegen.mathematics import FUSED, c_functions
 from rushlight.codegen.memory import c_calls, c_family
 from rushlight.codegen.products import METHODS, c_products
 
-_PARTS = looks, multithreading, scans, moves, members, makers, sorting
+_PARTS = looks, multithreading, scans, moves, members, makers, sorting, margins
 LIMIT = COUNT  # of inputs, of outputs, of parameters
 INPUTS = 4  # of an op whose gradients have kernels
 
@@ -379,7 +388,7 @@ def c_module(kernels: Iterable[Kernel]) -> str:
     types = _TYPES.replace("@LIMIT", str(LIMIT))
     parts = [_HEAD, c_functions(), c_products(), looks.LOOKS, multithreading.THREADS, types]
     parts += [c_calls(LIMIT, WIDE, INPUTS), scans.c_scans(), c_draws(), moves.c_moves()]
-    parts += [members.c_members(), makers.c_makers(), sorting.c_sorting()]
+    parts += [members.c_members(), makers.c_makers(), sorting.c_sorting(), margins.c_margins()]
     specs = []
     bodies: dict[str, str] = {}  # one function for kernels that do the same
     for kernel in kernels:

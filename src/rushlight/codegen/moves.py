@@ -54,10 +54,13 @@ typedef uint8_t BYTES_OF_ANY u8;
     static void line_##T(char *restrict to, npy_intp a, const char *restrict from, npy_intp b, npy_intp n) { \\
         if (a == sizeof(T) && b == 0) {                                                           \\
             const T all = *(const T *)from;                                                       \\
-            for (npy_intp i = 0; i < n; i++) ((T *)to)[i] = all;                                  \\
+            T *restrict y = (T *)to;                                                              \\
+            _Pragma("omp simd")                                                                   \\
+            for (npy_intp i = 0; i < n; i++) y[i] = all;                                          \\
         } else if (a == sizeof(T) && b == -(npy_intp)sizeof(T)) {                                 \\
             T *restrict y = (T *)to;                                                              \\
             const T *restrict x = (const T *)from - (n - 1);                                      \\
+            _Pragma("omp simd")                                                                   \\
             for (npy_intp i = 0; i < n; i++) y[i] = x[n - 1 - i];                                 \\
         } else                                                                                    \\
             for (npy_intp i = 0; i < n; i++, to += a, from += b) *(T *)to = *(const T *)from;     \\
@@ -501,7 +504,7 @@ _CAST = """
 @CLONES static void cast_@A_@B(const void *from, void *to, npy_intp n) {
     const @S *x = from;
     @T *y = to;
-#pragma GCC ivdep
+#pragma omp simd
     for (npy_intp i = 0; i < n; i++) y[i] = @X;
 }
 """

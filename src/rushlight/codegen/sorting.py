@@ -134,7 +134,7 @@ CLONES static void surpass_@L(const void *from, npy_intp n, int most, int64_t ro
     const @T *x = from;
     @T *values = best;
     int64_t *places = where;
-#pragma GCC ivdep
+#pragma omp simd
     for (npy_intp i = 0; i < n; i++) {
         const @T one = x[i], old = values[i];
         const int more = (most ? !(one <= old) : !(one >= old)) & (old == old);
@@ -290,7 +290,14 @@ static PyObject *extreme(PyObject *self, PyObject *const *args, Py_ssize_t count
     return Py_BuildValue("NN", values, places);
 }
 
-/* nonzero_places(x): where an array of truths is true, an array an axis */
+static npy_intp count_truths(const npy_bool *truth, npy_intp size) {
+    npy_intp n = 0;
+#pragma omp simd reduction(+:n)
+    for (npy_intp i = 0; i < size; i++) n += truth[i] != 0;
+    return n;
+}
+
+/* nonzero_places(x): where an array of truths is true, a row an axis */
 static PyObject *nonzero_places(PyObject *self, PyObject *given) {
     PyArrayObject *x = movable(given);
     if (x == NULL || PyArray_TYPE(x) != NPY_BOOL || !PyArray_IS_C_CONTIGUOUS(x)) Py_RETURN_NONE;
@@ -300,15 +307,11 @@ static PyObject *nonzero_places(PyObject *self, PyObject *given) {
     npy_intp n = 0;
     int64_t *to[8];
     if (nd == 0) Py_RETURN_NONE;
-    for (npy_intp i = 0; i < size; i++) n += truth[i] != 0;
-    PyObject *found = PyTuple_New(nd);
+    n = count_truths(truth, size);
+    npy_intp dims[2] = {nd, n};
+    PyObject *found = PyArray_EMPTY(2, dims, NPY_INT64, 0);
     if (found == NULL) return NULL;
-    for (int d = 0; d < nd; d++) {
-        PyObject *places = PyArray_EMPTY(1, &n, NPY_INT64, 0);
-        if (places == NULL) { Py_DECREF(found); return NULL; }
-        PyTuple_SET_ITEM(found, d, places);
-        to[d] = PyArray_DATA((PyArrayObject *)places);
-    }
+    for (int d = 0; d < nd; d++) to[d] = (int64_t *)PyArray_DATA((PyArrayObject *)found) + d * n;
     const npy_intp wide = PyArray_DIM(x, nd - 1);
     npy_intp k = 0;
     for (npy_intp line = 0; line * wide < size; line++)
@@ -331,7 +334,7 @@ static PyObject *masked(PyObject *self, PyObject *const *args, Py_ssize_t count)
     const npy_bool *truth = PyArray_DATA((PyArrayObject *)args[1]);
     const npy_intp size = PyArray_SIZE(x), unit = PyArray_ITEMSIZE(x);
     npy_intp n = 0;
-    for (npy_intp i = 0; i < size; i++) n += truth[i] != 0;
+    n = count_truths(truth, size);
     PyArrayObject *y = new_rows(x, 1, &n);
     if (y == NULL) return NULL;
     PyThreadState *saved = begin_many(size * unit);
@@ -359,7 +362,7 @@ static PyObject *unmasked(PyObject *self, PyObject *const *args, Py_ssize_t coun
     const npy_bool *truth = PyArray_DATA(mask);
     const npy_intp size = PyArray_SIZE(mask), unit = PyArray_ITEMSIZE(g);
     npy_intp n = 0;
-    for (npy_intp i = 0; i < size; i++) n += truth[i] != 0;
+    n = count_truths(truth, size);
     if (n != PyArray_SIZE(g)) Py_RETURN_NONE;
     PyArrayObject *y = new_rows(g, PyArray_NDIM(mask), PyArray_DIMS(mask));
     if (y == NULL) return NULL;

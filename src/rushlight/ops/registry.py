@@ -29,6 +29,7 @@ from rushlight.core.operators import table as operators
 from rushlight.core.recall import Memo, ask, recall
 from rushlight.core.record import apply
 from rushlight.core.views.views import apply_view
+from rushlight.errors import hide_insides
 from rushlight.ops import fill_more
 from rushlight.ops.apply import run, run_inplace, run_out
 from rushlight.ops.checks import check_tensor, from_end
@@ -199,9 +200,10 @@ def _wrap(
             return finish(what, xs) if target is None else run_out(title, what, xs, target)
         except BLAMED as error:
             named = kwargs if target is None else {**kwargs, "out": target}
+            public = call.__dict__.get("_public", call)
             if takes_over(args, named):
-                return overridden(call, *args, **named)
-            if kwargs and isinstance(error, TypeError) and call in _takes_numpy_names(title):
+                return overridden(public, *args, **named)
+            if kwargs and isinstance(error, TypeError) and public in _takes_numpy_names(title):
                 again = with_our_names(fn, kwargs)
                 if again is not None:
                     return call(*args, **({} if target is None else {"out": target}), **again)
@@ -239,6 +241,7 @@ def _quickly(op: Op, call: Callable[..., Any]) -> Callable[..., Any]:
     quick.__qualname__, quick.__doc__ = call.__qualname__, call.__doc__
     quick.__annotations__ = call.__annotations__
     quick.__dict__.update(call.__dict__)
+    call.__dict__["_public"] = quick  # which looks for overrides, and stands in the tables
     if call in takes_out:
         takes_out.add(quick)
     return quick
@@ -247,7 +250,16 @@ def _quickly(op: Op, call: Callable[..., Any]) -> Callable[..., Any]:
 def guarded(fn: Callable[..., Any], title: str) -> Callable[..., Any]:
     """A function as `function` exports it, but exported nowhere: what a bare function that looks
     after common calls leaves all others to."""
-    return _wrap(fn, title, None, False)
+    call = _wrap(fn, title, None, False)
+
+    def rest(*args: Any, **kwargs: Any) -> Any:
+        try:
+            return call(*args, **kwargs)
+        except Exception as error:
+            hide_insides(error)
+            raise
+
+    return rest
 
 
 def said(named: dict[str, Any], **options: Any) -> dict[str, Any]:

@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from rushlight.arrays import kernels
 from rushlight.locks import lock, renew
 from rushlight.random.plain import PlainTwister
 
@@ -26,7 +25,7 @@ if TYPE_CHECKING:
 DEFAULT_SEED = 67280421310721  # what PyTorch's generators start from
 WORDS = 624  # words of the twister's state
 
-Twister: Any = kernels.Twister or PlainTwister
+Twister: Any = PlainTwister  # what generators draw with, until `draw_with` says otherwise
 
 MASK32 = (1 << 32) - 1
 MASK64 = (1 << 64) - 1
@@ -262,6 +261,12 @@ def present(
     `array` gets whatever the user passed to `set_state`, and returns what is no tensor unchanged.
     """
     _outside.state, _outside.array, _outside.device = state, array, device
+
+
+def draw_with(kind: Any) -> None:
+    """Called once by the array layer, if there is a compiled twister."""
+    global Twister
+    Twister = kind
 
 
 default_generator = Generator()

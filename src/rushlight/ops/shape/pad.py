@@ -81,6 +81,7 @@ class Border(Linear):
 
     params = ("padding",)
     padding: tuple[int, ...]
+    margin: ClassVar[int]  # which border that is to `codegen.margins`
     cuts_first: ClassVar[bool] = False  # whether negative padding cuts before the rest looks
     lies = "channels"
 
@@ -88,6 +89,11 @@ class Border(Linear):
         """(axis, before, after) for each padded axis."""
         p = self.padding
         return [(-1 - k, p[2 * k], p[2 * k + 1]) for k in range(len(p) // 2)]
+
+    def mover(self, rule: str) -> Any:
+        if rule != "forward":
+            return None
+        return kernels.bound(kernels.margined, self.margin, self.padding)
 
     def forward(self, x: Any) -> Any:
         rule: Any = self
@@ -107,6 +113,9 @@ class Border(Linear):
         return v.laid_out(x, None) if min(self.padding) <= 0 else x
 
     def adjoint(self, g: Any, shape: tuple[int, ...]) -> Any:
+        made = kernels.unmargined(self.margin, self.padding, shape, g)
+        if made is not None:
+            return made
         rule: Any = self
         for dim, before, after in reversed(self.sides()):
             n = shape[dim]
@@ -136,6 +145,8 @@ def pad_at(x: Any, dim: int, before: int, after: int) -> Any:
 class Reflect(Border):
     """A border that mirrors the tensor, without repeating its edge."""
 
+    margin = 0
+
     def before(self, x: Any, dim: int, k: int, n: int) -> Any:
         return v.flip(axis_region(x, dim, 1, k + 1), (dim,))
 
@@ -151,6 +162,8 @@ class Reflect(Border):
 
 class Replicate(Border):
     """A border that repeats the tensor's edge."""
+
+    margin = 1
 
     def before(self, x: Any, dim: int, k: int, n: int) -> Any:
         return _spread(axis_region(x, dim, 0, 1), dim, k)
@@ -175,7 +188,7 @@ def _spread(x: Any, dim: int, k: int) -> Any:
 class PadCircular(Border):
     """A border that goes on at the other end."""
 
-    name, cuts_first = "pad_circular", True
+    name, cuts_first, margin = "pad_circular", True, 2
     aten = None
     lies = "rows"
 
