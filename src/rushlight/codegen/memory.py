@@ -563,7 +563,11 @@ static PyObject *call_rows(const Kernel *kernel, PyObject *const *args, Py_ssize
     if (inner > 1) {
         /* what several loops go over should stay in the cache; one loop goes over long lines */
         lines.wide = WIDE;
-        if (spec->loops > 1 && n * WIDE > 65536) lines.wide = 65536 / n > 16 ? 65536 / n / 16 * 16 : 16;
+        if (spec->loops > 1) {
+            lines.wide = 65536 / n / 16 * 16;
+            if (lines.wide < 16) lines.wide = 16;
+            if (lines.wide > 256) lines.wide = 256;
+        }
         lines.sets = (inner + lines.wide - 1) / lines.wide;
         run_parts(work_columns, &lines, outer * lines.sets, 1, outer * n * inner);
     } else if (strchr(spec->outputs, 'c')) { /* sums over all rows: in one go */

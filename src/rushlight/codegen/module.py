@@ -20,7 +20,7 @@ from rushlight.codegen import (
     sorting,
 )
 from rushlight.codegen.draws import c_draws
-from rushlight.codegen.expressions import ANY, NONE, ROW, Expr, Kernel, in_order
+from rushlight.codegen.expressions import ANY, EACH, NONE, ROW, Expr, Kernel, in_order
 from rushlight.codegen.language import COUNT, WIDE, c_of, c_of_columns
 from rushlight.codegen.mathematics import FUSED, c_functions
 from rushlight.codegen.memory import c_calls, c_family
@@ -359,6 +359,14 @@ def _for_sorts(bodies: dict[str, str]) -> Iterator[str]:
         yield "#pragma GCC pop_options"
 
 
+def _loops(kernel: Kernel) -> int:
+    """How many loops over a row it takes: one for reductions that depend on none, and so on."""
+    levels: dict[Expr, int] = {}
+    for e in in_order(kernel.outputs):
+        levels[e] = max([levels[a] for a in e.args], default=0) + e.is_reduction
+    return max(levels.values(), default=0) + any(e.role == EACH for e in kernel.outputs)
+
+
 def _spec(kernel: Kernel, functions: list[str]) -> str:
     values = in_order(kernel.outputs)
     inputs = "".join(map(_letter, kernel.inputs))
@@ -368,7 +376,7 @@ def _spec(kernel: Kernel, functions: list[str]) -> str:
     )
     numbers = [
         len(kernel.inputs), kernel.params, kernel.by_rows * (2 if kernel.whole else 1),
-        len({e.role for e in kernel.outputs}) + sum(e.is_reduction for e in values),
+        _loops(kernel),
         int(any(e.word == "count" for e in values)), -1 if kernel.above is None else kernel.above,
         int(".vjp" in kernel.name and (not kernel.by_rows or "r" in inputs)),
     ]  # fmt: skip
