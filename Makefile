@@ -47,7 +47,7 @@ pure: $(VENV)/.dev ## remove the compiled modules: the sources are what runs
 	@rm -f $(BUILT)
 
 bench: $(VENV)/.torch $(VENV)/.jax $(BUILT) ## time rushlight against PyTorch, JAX and NumPy
-	$(BIN)/python -m bench
+	$(BIN)/python -m bench; first=$$?; $(BIN)/python -m bench.ops && exit $$first
 
 attack: $(VENV)/.torch $(BUILT) ## ten minutes of hostile use beside PyTorch, counted
 	$(BIN)/python -m attack $(ATTACK)

@@ -1,25 +1,34 @@
-"""`python -m bench.ops [small|medium|large]`: everyday ops one by one against PyTorch's eager mode.
+"""`python -m bench.ops [small] [medium] [large] [--threads N]`: everyday ops one by one against
+PyTorch's eager mode.
 
 Each op is called on tensors of 8x16, 100x1000 or 2000x2000 numbers, alone and with its gradient,
-one thread on both sides, taking turns. Ratios below 1 mean that rushlight is faster; the geometric
-means stand at the end.
+with as many threads on both sides, taking turns. Ratios below 1 mean that rushlight is faster; the
+geometric means stand at the end of each table. What was measured is kept in
+bench/results/ops.json, from which `python -m bench.plot` draws docs/figures/ops.svg.
 """
 
 from __future__ import annotations
 
+import json
 import math
 import os
 import sys
+import warnings
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
-os.environ.setdefault("OMP_NUM_THREADS", "1")
-os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
-os.environ.setdefault("MKL_NUM_THREADS", "1")
+THREADS = int(sys.argv[sys.argv.index("--threads") + 1]) if "--threads" in sys.argv else 1
+if __name__ == "__main__":
+    for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
+        os.environ[name] = str(THREADS)
 
-import rushlight
-from bench.timing import alternate
+import rushlight  # noqa: E402  # after the number of threads is set
+from bench.timing import alternate  # noqa: E402
 
+RESULTS = Path(__file__).parent / "results" / "ops.json"
+# The most that the geometric mean of the ratios may be: forward, forward + backward.
+BARS = {"small": (0.5, 0.35), "medium": (0.9, 0.8), "large": (1.0, 0.9)}
 SHAPES = {"small": (8, 16), "medium": (100, 1000), "large": (2000, 2000)}
 
 # What is run, by name, in terms of torch (t), nn.functional (F), and two tensors x and y.
@@ -83,31 +92,49 @@ def differentiable(torch: Any, text: str) -> bool:
     return bool(made.requires_grad)
 
 
-def main(sizes: list[str]) -> None:
+def compare(torch: Any, size: str, both: bool) -> list[tuple[float, str, float, float]]:
+    """For each expression the ratio, its text, and the seconds of both."""
+    rows = []
+    small = size == "small"
+    for text in expressions():
+        if both and not differentiable(torch, text):
+            continue
+        runs = {lib.__name__: make(lib, text, SHAPES[size], both) for lib in (rushlight, torch)}
+        found = alternate(runs, rounds=7 if small else 3, least=0.002 if small else 0.001)
+        ours, theirs = found["rushlight"], found["torch"]
+        rows.append((ours / theirs, text, ours, theirs))
+    return sorted(rows, reverse=True)
+
+
+def main(sizes: list[str]) -> int:
     import torch
 
-    torch.set_num_threads(1)
+    warnings.simplefilter("ignore")  # of kl_div, each time it is called
+    torch.set_num_threads(THREADS)
+    rushlight.set_num_threads(THREADS)
+    kept = json.loads(RESULTS.read_text("utf-8")) if RESULTS.exists() else {}
+    missed = 0
     for size in sizes or list(SHAPES):
-        shape = SHAPES[size]
         for both in (False, True):
-            rows = []
-            for text in expressions():
-                if both and not differentiable(torch, text):
-                    continue
-                runs = {
-                    "ours": make(rushlight, text, shape, both),
-                    "theirs": make(torch, text, shape, both),
-                }
-                least = 0.002 if size == "small" else 0.001
-                found = alternate(runs, rounds=7 if size == "small" else 3, least=least)
-                rows.append((found["ours"] / found["theirs"], text, found["ours"], found["theirs"]))
-            title = f"{size} {shape[0]}x{shape[1]}, {'forward + backward' if both else 'forward'}"
+            rows = compare(torch, size, both)
+            way = "forward + backward" if both else "forward"
+            shape = "x".join(map(str, SHAPES[size]))
+            title = f"{size} {shape}, {way}, threads: {THREADS}"
             print(f"\n{title}: ratio to PyTorch, ours and theirs in microseconds")
-            for ratio, text, ours, theirs in sorted(rows, reverse=True):
+            for ratio, text, ours, theirs in rows:
                 print(f"{ratio:7.2f}  {ours * 1e6:10.2f} {theirs * 1e6:10.2f}  {text}")
             mean = math.exp(sum(math.log(r[0]) for r in rows) / len(rows))
-            print(f"geometric mean of {len(rows)}: {mean:.3f}")
+            bar = BARS[size][both]
+            over = mean > bar
+            missed += over
+            print(
+                f"geometric mean of {len(rows)}: {mean:.3f} (bar {bar}){'  over' if over else ''}"
+            )
+            kept[title] = {"mean": mean, "ratios": {text: ratio for ratio, text, _, _ in rows}}
+            RESULTS.parent.mkdir(exist_ok=True)
+            RESULTS.write_text(json.dumps(kept, indent=1) + "\n", "utf-8")
+    return 1 if missed else 0
 
 
 if __name__ == "__main__":
-    main(sys.argv[1:])
+    sys.exit(main([a for a in sys.argv[1:] if a in SHAPES]))
