@@ -60,7 +60,7 @@ _TRUTHS = frozenset(
     ("logical_and", "logical_or", "logical_not", "bitwise_and", "bitwise_or", "invert")
 )  # of truths; others of numbers
 _SET, _FEW = 256, 16  # along a row, where many lanes add; and along a column, where one does
-WIDE = 256  # columns side by side
+WIDE = 512  # columns side by side
 COUNT = 12  # where the count of elements stands among the parameters
 _TYPES = {"f": "float", "d": "double"}
 

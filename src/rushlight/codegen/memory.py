@@ -178,6 +178,20 @@ static void order_axes(int nd, const npy_intp *dims, npy_intp (*strides)[MOST], 
     }
 }
 
+/* Whether operands agree on the order of the axes: gradients lie as the steps of the rule have them,
+   and where these are not all alike, the rule has to take them. */
+static int agree(int nd, npy_intp (*strides)[MOST], int count) {
+    for (int d = 0; d < nd; d++)
+        for (int e = d + 1; e < nd; e++)
+            for (int k = 0, seen = 0; k < count; k++) {
+                const npy_intp a = strides[k][d], b = strides[k][e];
+                const int now = a == 0 || b == 0 || a == b ? 0 : a < b ? 1 : 2;
+                if (now && seen && now != seen) return 0;
+                if (now) seen = now;
+            }
+    return 1;
+}
+
 /* An element-wise kernel of operands of any layout and of numbers: see Note [Blocks]. */
 static PyObject *call_spread(const Kernel *kernel, PyObject *const *args, Py_ssize_t count)
 {
@@ -254,7 +268,10 @@ static PyObject *call_spread(const Kernel *kernel, PyObject *const *args, Py_ssi
         work.rooms++;
     }
     for (int d = 0; d < nd; d++) order[d] = d;
-    if (!in_rows) order_axes(nd, dims, strides, arrays, order);
+    if (!in_rows) {
+        if (spec->follows && !agree(nd, strides, arrays)) Py_RETURN_NONE;
+        order_axes(nd, dims, strides, arrays, order);
+    }
     npy_intp out_strides[MOST], dense = 1;
     for (int d = nd - 1; d >= 0; d--) {
         out_strides[order[d]] = dense;
@@ -467,6 +484,7 @@ static PyObject *call_rows(const Kernel *kernel, PyObject *const *args, Py_ssize
         if (kinds[k] != 'e' && kinds[k] != 'b') continue;
         if (first == NULL) first = a;
         else if (!PyArray_SAMESHAPE(first, a)) Py_RETURN_NONE;
+        if (spec->follows && !PyArray_IS_C_CONTIGUOUS(a)) Py_RETURN_NONE;
     }
     const int which = which_function(spec, type);
     if (which < 0 || first == NULL || PyArray_SIZE(first) == 0) Py_RETURN_NONE;
@@ -545,7 +563,11 @@ static PyObject *call_rows(const Kernel *kernel, PyObject *const *args, Py_ssize
     if (inner > 1) {
         /* what several loops go over should stay in the cache; one loop goes over long lines */
         lines.wide = WIDE;
-        if (spec->loops > 1 && n * WIDE > 65536) lines.wide = 65536 / n > 16 ? 65536 / n / 16 * 16 : 16;
+        if (spec->loops > 1) {
+            lines.wide = 65536 / n / 16 * 16;
+            if (lines.wide < 16) lines.wide = 16;
+            if (lines.wide > 256) lines.wide = 256;
+        }
         lines.sets = (inner + lines.wide - 1) / lines.wide;
         run_parts(work_columns, &lines, outer * lines.sets, 1, outer * n * inner);
     } else if (strchr(spec->outputs, 'c')) { /* sums over all rows: in one go */
@@ -562,7 +584,11 @@ static PyObject *call_rows(const Kernel *kernel, PyObject *const *args, Py_ssize
             PyObject *turned = PyArray_Transpose((PyArrayObject *)made[k], &permutation);
             Py_DECREF(made[k]);
             made[k] = turned;
-            if (turned == NULL) return drop(made, results);
+            if (turned && spec->follows) {
+                made[k] = PyArray_NewCopy((PyArrayObject *)turned, NPY_CORDER);
+                Py_DECREF(turned);
+            }
+            if (made[k] == NULL) return drop(made, results);
         }
     return together(made, results);
 }

@@ -21,7 +21,7 @@ from rushlight.codegen import (
     sorting,
 )
 from rushlight.codegen.draws import c_draws
-from rushlight.codegen.expressions import ANY, NONE, ROW, Expr, Kernel, in_order
+from rushlight.codegen.expressions import ANY, EACH, NONE, ROW, Expr, Kernel, in_order
 from rushlight.codegen.language import COUNT, WIDE, c_of, c_of_columns
 from rushlight.codegen.mathematics import FUSED, c_functions
 from rushlight.codegen.memory import c_calls, c_family
@@ -92,6 +92,7 @@ typedef struct {
     int loops;           /* over a row */
     int counts;          /* whether it asks how many elements there are */
     int above;           /* the parameter that a row must have more elements than, or -1 */
+    int follows;         /* results of each element lie as the inputs do: those must agree on it */
     void *functions[SORTS][4]; /* in float, in double; over columns in float, in double */
 } Spec;
 
@@ -110,7 +111,7 @@ _TAIL = """
 static int best_processor; /* that runs here */
 static const Spec specs[] = {
 %(specs)s
-    {NULL, NULL, NULL, 0, 0, 0, 0, 0, 0, {{NULL, NULL, NULL, NULL}}}
+    {NULL, NULL, NULL, 0, 0, 0, 0, 0, 0, 0, {{NULL, NULL, NULL, NULL}}}
 };
 
 static PyObject *call_kernel(PyObject *self, PyObject *const *args, size_t nargsf, PyObject *names)
@@ -359,6 +360,14 @@ def _for_sorts(bodies: dict[str, str]) -> Iterator[str]:
         yield "#pragma GCC pop_options"
 
 
+def _loops(kernel: Kernel) -> int:
+    """How many loops over a row it takes: one for reductions that depend on none, and so on."""
+    levels: dict[Expr, int] = {}
+    for e in in_order(kernel.outputs):
+        levels[e] = max([levels[a] for a in e.args], default=0) + e.is_reduction
+    return max(levels.values(), default=0) + any(e.role == EACH for e in kernel.outputs)
+
+
 def _spec(kernel: Kernel, functions: list[str]) -> str:
     values = in_order(kernel.outputs)
     inputs = "".join(map(_letter, kernel.inputs))
@@ -368,8 +377,9 @@ def _spec(kernel: Kernel, functions: list[str]) -> str:
     )
     numbers = [
         len(kernel.inputs), kernel.params, kernel.by_rows * (2 if kernel.whole else 1),
-        len({e.role for e in kernel.outputs}) + sum(e.is_reduction for e in values),
+        _loops(kernel),
         int(any(e.word == "count" for e in values)), -1 if kernel.above is None else kernel.above,
+        int(".vjp" in kernel.name and (not kernel.by_rows or "r" in inputs)),
     ]  # fmt: skip
     sorts = []
     for sort in SORTS:
