@@ -27,7 +27,7 @@ else:
         space = {k: x for k, x in vars(cls).items() if k not in ("__dict__", "__weakref__")}
         names = space["__slots__"] = tuple(space["__annotations__"])
         lines = [f"self.{k} = {space.pop(k)!r}" for k in names if k in space]
-        code = "\n ".join(["def __new__(cls):", "self = new(cls)", *lines, "return self"])
+        code = "def __new__(cls): " + "; ".join(["self = new(cls)", *lines, "return self"])
         made = {"new": object.__new__}
         exec(code, made)
         space["__new__"] = made["__new__"]

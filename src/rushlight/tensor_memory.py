@@ -395,9 +395,12 @@ def __deepcopy__(input: Any, memo: dict[int, Any]) -> Any:
 
 
 @function(free=False)
-def module_load(input: Any, other: Any, assign: Any = False) -> Any:
+def module_load(input: Any, other: Any, assign: bool = False) -> Any:
     """What `load_state_dict` puts in the place of a parameter: `other`, or this one with its
     values. Subclasses may say it otherwise.
+
+    Args:
+        assign: whether it is `other` itself.
 
     >>> torch.zeros(2).module_load(torch.ones(2))
     tensor([1., 1.])

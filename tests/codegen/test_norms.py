@@ -92,3 +92,26 @@ def test_empty_and_half_take_the_way_of_the_rules() -> None:
     assert fused.batch_norm(np.zeros((0, 3), np.float32), None, None, (-2,), 1e-5) is None
     x = torch.randn(4, 3, dtype=torch.float16)
     assert torch.nn.functional.batch_norm(x, None, None, training=True).dtype == torch.float16
+
+
+@pytest.mark.parametrize("shape", [(2, 6, 5), (3, 4), (2, 4, 3, 2), (1, 2, 300)])
+@pytest.mark.parametrize(("weighs", "shifts"), [*WEIGHTS, (False, True)])
+def test_groups_are_those_of_the_rule(
+    shape: Any, weighs: bool, shifts: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    weight = torch.randn(shape[1], requires_grad=True) if weighs else None
+    bias = torch.randn(shape[1]) if shifts else None
+    x = torch.randn(shape, requires_grad=True)
+    wanted = [x, weight] if weight is not None else [x]
+
+    def run() -> list[Any]:
+        y = torch.nn.functional.group_norm(x, 2, weight, bias)
+        g = torch.arange(float(y.numel())).reshape(shape).sin()
+        alone = torch.autograd.grad(y, [x], g, retain_graph=True)
+        return [y, *alone, *torch.autograd.grad(y, wanted, g)]
+
+    quick = run()
+    monkeypatch.setattr(fused, "table", {})
+    for a, b in zip(quick, run(), strict=True):
+        torch.testing.assert_close(a, b, rtol=1e-4, atol=1e-5)
+        assert a.stride() == b.stride()

@@ -23,7 +23,8 @@ ALL_ONLY = ("MaxAll", "MinAll", "SumAll", "MeanAll", "ProdAll")
 def names() -> list[str]:
     """The ops of which there are kernels."""
     titles = {name.split(".")[0] for name in kernels.table}
-    return sorted({c.__qualname__ for c in ops.values() if catalogue.is_everyday(c)} & titles)
+    everyday = {c.__qualname__ for c in ops.values() if catalogue.is_everyday(c)}
+    return sorted((everyday | set(catalogue.ELEMENTWISE)) & titles)
 
 
 def with_axes(op: Any) -> Iterator[Any]:

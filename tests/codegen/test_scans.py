@@ -58,3 +58,18 @@ def test_gradients() -> None:
         assert found.tolist() == wanted and found.is_contiguous()
     (found,) = torch.autograd.grad(x.cumprod(1).sum(), x)
     assert found.tolist() == [[9, 4, 2], [36, 28, 20]]
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("shape", [(1,), (9,), (5, 4), (4, 7), (2, 3, 11), (3, 1)])
+def test_products_of_others(shape: Any, dtype: str) -> None:
+    x = np.random.default_rng(0).uniform(0.5, 1.5, shape).astype(dtype)
+    x[..., 0] = 0
+    wanted = np.empty(shape, np.longdouble)
+    for i in range(shape[-1]):
+        wanted[..., i] = np.delete(x.astype(np.longdouble), i, -1).prod(-1)
+    y = kernels.products_of_others(x)
+    np.testing.assert_allclose(y, wanted, rtol=4 * np.finfo(dtype).eps)
+    for wrong in (x.astype(int), x[..., :0], x[..., ::-1][..., :2], np.float32(1), 1.0):
+        if not getattr(wrong, "ndim", 0) or wrong.dtype.kind == "i" or not wrong.flags.c_contiguous:
+            assert kernels.products_of_others(wrong) is None

@@ -263,6 +263,20 @@ def batch_norm_back(
     return None if found is None else _in_turn(found, wants, (x.shape, channels, channels))
 
 
+# --- group_norm -----------------------------------------------------------------------------------
+def group_norm(x: Array, w: Array, b: Array, eps: float) -> Any:
+    """`x`, with the axes example, group, channel of the group and position, normalised over the
+    last two, times w plus b, which have these axes too; the statistics with two axes of size 1."""
+    made = layer_norm(x, None, None, 2, eps) if type(x) is np.ndarray else None
+    affine = table.get("AddCMul.value=1.forward")
+    if made is None or affine is None or (w is None and b is not None):
+        return None
+    y, mean, rstd = made
+    if w is not None:
+        y = affine(b, y, w) if b is not None else table["Mul.forward"](y, w)
+    return None if y is None else (y, mean, rstd)
+
+
 # --- sums -----------------------------------------------------------------------------------------
 def add_to(y: Array, x: Array) -> Array:
     """y + x, written into `y`, which nobody else has, if it is a plain array that can take it."""

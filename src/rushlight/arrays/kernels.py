@@ -25,7 +25,6 @@ from rushlight.random.generator import draw_with
 _AXES: Final = ("dim", "dims", "keepdim", "rank")
 # numbers that choose between formulas
 _CHOICES: Final = ("width", "decimals", "reduction", "exponent", "ord", "p", "n")
-_FACTORS: Final = ("alpha", "value")
 # ops that have the rules of another, and another node
 _SAME: Final = {
     "ClampMinNumber": "ClampNumbers", "ClampMaxNumber": "ClampNumbers", "ClampMinOnly": "ClampMin",
@@ -53,6 +52,7 @@ table: Final[dict[str, Any]] = getattr(_module, "table", {})
 use_threads: Final[Any] = getattr(_module, "use_threads", _is_absent)
 # Running sums: Note [Running sums] in `codegen.scans`.
 running: Final[Any] = getattr(_module, "running", _is_absent)
+products_of_others: Final[Any] = getattr(_module, "products_of_others", _is_absent)
 # Convolutions that move by 1: Note [Shifted products] in `codegen.products`.
 correlate: Final[Any] = getattr(_module, "correlate", _is_absent)
 correlate_weight: Final[Any] = getattr(_module, "correlate_weight", _is_absent)
@@ -189,6 +189,11 @@ def _params(op: Any) -> Any:
     return ("min", "max") if _SAME.get(type(op).__qualname__) == "ClampNumbers" else op.params
 
 
+def _is_factor(op: Any, p: str) -> bool:
+    """Whether a parameter is what something is multiplied by."""
+    return p == "alpha" or (p == "value" and len(op.inputs) == 3)
+
+
 def numbers_of(op: Any) -> list[str]:
     """The parameters of an op that a kernel is given as numbers. A factor that is the whole number
     1 is none: it says that there is no factor."""
@@ -197,7 +202,7 @@ def numbers_of(op: Any) -> list[str]:
         value = getattr(op, p)
         if p in _CHOICES or p in _AXES:
             continue
-        if type(value) is float or (type(value) is int and (value != 1 or p not in _FACTORS)):
+        if type(value) is float or (type(value) is int and (value != 1 or not _is_factor(op, p))):
             found.append(p)
     return found
 

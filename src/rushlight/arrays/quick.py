@@ -10,6 +10,8 @@ from typing import Any, Final
 
 import numpy as np
 
+from rushlight.arrays import kernels
+
 Array = Any
 
 _INT64: Final = np.dtype(np.int64)
@@ -36,6 +38,9 @@ def products_of_others(x: Array) -> Array | None:
     or where one of those is nothing to divide by, those to its left times those to its right."""
     if type(x) is not np.ndarray or x.dtype not in _WIDE or x.size == 0:
         return None
+    made = kernels.products_of_others(x)
+    if made is not None:
+        return made
     wide = _WIDE[x.dtype]
     whole = _whole(x, wide)
     sizes = np.absolute(whole)

@@ -378,7 +378,8 @@ def of_table() -> Iterator[Kernel]:
     seen: set[str] = set()
     for name in sorted(table):
         cls = table[name]
-        if not is_everyday(cls) or cls.variadic or cls.__qualname__ in _RARE:
+        title = cls.__qualname__
+        if not (is_everyday(cls) or title in ELEMENTWISE) or cls.variadic or title in _RARE:
             continue
         along = "dims" in cls.params or cls.__qualname__ in _KEEP_SHAPE
         loss = issubclass(cls, Loss)
@@ -394,10 +395,10 @@ def of_table() -> Iterator[Kernel]:
                     yield kernel
 
 
-ELEMENTWISE = ("Where",)  # that are of no family
+ELEMENTWISE = ("Where", "MaskedFill")  # that are of no family
 # Used so rarely that their kernels are not worth their place in the package.
 _RARE = frozenset(
-    ("Dist", "Renorm", "SoftMarginLoss", "Logaddexp", "Logaddexp2", "Xlogy", "Xlog1py", "NextAfter",
+    ("Dist", "Renorm", "SoftMarginLoss", "Logaddexp", "Logaddexp2", "Xlog1py", "NextAfter",
      "MedianAll", "NanMedianAll", "RreluWithNoise", "PowToComplex", "Angle", "StdMean", "AminMax",
      "Erfcx", "Ndtri", "Entr", "AddCDiv", "Ldexp", "Fmod")
 )  # fmt: skip

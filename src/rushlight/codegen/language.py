@@ -50,10 +50,11 @@ WORDS = {
     "logical_and": "{0} & {1}", "logical_or": "{0} | {1}", "logical_not": "!{0}",
     "bitwise_and": "{0} & {1}", "bitwise_or": "{0} | {1}", "invert": "!{0}", "number": "{0}",
     "power": "pow({0}, {1})", "isnan": "{0} != {0}",
-    "isinf": "r_fabs_{s}({0}) == INFINITY", "where": "{0} ? {1} : {2}",
+    "isinf": "r_fabs_{s}({0}) == INFINITY", "xlogy": "r_xlogy_{s}({0}, {1}, r_log_{s}({1}))",
+    "where": "{0} ? {1} : {2}",
 }  # fmt: skip
 DEAR = frozenset(
-    ("exp", "expm1", "log", "log1p", "tanh", "expit", "log_expit", "erf", "divide", "sqrt")
+    ("exp", "expm1", "log", "xlogy", "log1p", "tanh", "expit", "log_expit", "erf", "divide", "sqrt")
 )
 _TRUTHS = frozenset(
     ("logical_and", "logical_or", "logical_not", "bitwise_and", "bitwise_or", "invert")

@@ -3,7 +3,7 @@ no tables, no calls.
 
 Those of float compute in double, with shorter polynomials, and round once: results are nearly always
 the correctly rounded ones, and neither overflow nor numbers below the normal ones need care. Some,
-whose names end in _q, are in float, with what is lost on the way carried along. Those
+(`_IN_FLOAT`), are in float, with what is lost on the way carried along. Those
 of double err by less than 3 units in the last place. Infinities, NaN and signed zeros are as in libm.
 
 Each is written once, by macros: `F(name)` is the function's name, and `P(a, b)` is the polynomial
@@ -20,7 +20,7 @@ def _poly(x: str, coefficients: Sequence[float]) -> str:
     """Horner's scheme, the highest power first."""
     text = coefficients[0].hex()
     for c in coefficients[1:]:
-        text = f"({text} * {x} + {c.hex()})"
+        text = f"MA({text}, {x}, {c.hex()})"
     return text
 
 
@@ -57,14 +57,14 @@ _EXP = f"""
 /* exp(x) is exp(r), of which this is r, times 2 to a whole power, in two factors */
 INLINE double F(r_parts)(double x, double *half, double *rest) {{
     union {{ double f; int64_t i; }} u, a, b;
-    u.f = x * 0x1.71547652b82fep+0 + 0x1.8p+52; /* the whole number is in the lower bits */
+    u.f = MA(x, 0x1.71547652b82fep+0, 0x1.8p+52); /* the whole number is in the lower bits */
     double k = u.f - 0x1.8p+52;
     int64_t n = u.i - 0x4338000000000000, m = P(n, n >> 1); /* for float one factor is enough */
     a.i = (m + 1023) << 52;
     b.i = (n - m + 1023) << 52;
     *half = a.f;
     *rest = b.f;
-    return (x - k * 0x1.62e42feep-1) - k * 0x1.a39ef35793c76p-33;
+    return MA(k, -0x1.a39ef35793c76p-33, MA(k, -0x1.62e42feep-1, x));
 }}
 
 /* x, brought to where 2 to its power neither over- nor underflows on the way; NaN stays */
@@ -76,15 +76,15 @@ INLINE double F(r_bound)(double x) {{
 INLINE double F(r_exp)(double x) {{
     double half, rest, r = F(r_parts)(F(r_bound)(x), &half, &rest);
     double p = {_both("r", _EXP_F, _EXP_D)};
-    return ((p * r * r + r) + 1) * half * rest;
+    return (MA(p * r, r, r) + 1) * half * rest;
 }}
 
 INLINE double F(r_expm1)(double x) {{
     double half, rest, r = F(r_parts)(F(r_bound)(x), &half, &rest);
     double p = {_both("r", _EXP_F, _EXP_D)};
-    p = p * r * r + r;
+    p = MA(p * r, r, r);
     double two = half * rest;
-    double y = x > 350.0 ? (p + 1) * half * rest : p * two + (two - 1);
+    double y = x > 350.0 ? (p + 1) * half * rest : MA(p, two, two - 1);
     return x == 0 ? x : y;
 }}
 """
@@ -100,8 +100,8 @@ INLINE double F(r_log_core)(double x, double e) {{
     e = (double)k - e;
     double f = u.f - 1, s = f / (2 + f), z = s * s, h = 0.5 * f * f;
     double p = z * {_both("z", _LOG_F, _LOG_D)};
-    double y = s * (h + p) + e * 1.90821492927058770002e-10;
-    return (y - h) + f + e * 6.93147180369123816490e-01;
+    double y = MA(s, h + p, e * 1.90821492927058770002e-10);
+    return MA(e, 6.93147180369123816490e-01, (y - h) + f);
 }}
 
 INLINE double F(r_log)(double x) {{
@@ -142,15 +142,14 @@ INLINE double F(r_log_expit)(double x) {
 """
 
 _ERF = f"""
-INLINE float r_erf_f(float given) {{
+INLINE float N(r_erf_f)(float given) {{
     double x = given, a = __builtin_fabs(x), z = x * x;
     double near = x * {_poly("z", _ERF_F)};
-    double t = 1 / (1 + 0.3275911 * a);
-    double far = 1 - {_poly("t", _ERFC_F)} * r_exp_s(-z);
+    double t = 1 / MA(0.3275911, a, 1);
+    double far = 1 - {_poly("t", _ERFC_F)} * N(r_exp_s)(-z);
     double y = a < 1 ? near : __builtin_copysign(far, x);
     return (float)(x != x ? x : y);
 }}
-INLINE double r_erf_d(double x) {{ return erf(x); }}
 """
 
 # (exp(r) - 1 - r - r²/2) / r³, for |r| <= ln(2) / 2
@@ -180,7 +179,7 @@ INLINE void r_parts_q(float x, float *high, float *low, float *half, float *rest
     *rest = b.f;
 }}
 
-INLINE float r_exp_q(float x) {{
+INLINE float r_exp_fq(float x) {{
     float high, low, half, rest;
     x = x < -105.0f ? -105.0f : x;
     x = x > 90.0f ? 90.0f : x;
@@ -189,7 +188,7 @@ INLINE float r_exp_q(float x) {{
 }}
 
 /* of exp(-|x|), so that nothing overflows: 1 or that, over 1 plus that, and what the division lost */
-INLINE float r_expit_q(float x) {{
+INLINE float r_expit_fq(float x) {{
     float high, low, half, rest, t = -__builtin_fabsf(x);
     t = t < -105.0f ? -105.0f : t;
     r_parts_q(t, &high, &low, &half, &rest);
@@ -214,6 +213,7 @@ INLINE T F(r_maximum)(T a, T b) { T y = b > a ? b : a; return b != b ? b : y; }
 INLINE T F(r_minimum)(T a, T b) { T y = b < a ? b : a; return b != b ? b : y; }
 INLINE T F(r_fmax)(T a, T b) { T y = a >= b ? a : b; return b != b ? a : y; }
 INLINE T F(r_fmin)(T a, T b) { T y = a <= b ? a : b; return b != b ? a : y; }
+INLINE T F(r_xlogy)(T x, T y, T log) { T z = x == 0 ? 0 : x * log; return y != y ? y : z; }
 INLINE T F(r_sign)(T x) { return x != x ? x : (T)((x > 0) - (x < 0)); }
 """
 
@@ -226,25 +226,36 @@ _INLINE = """
 #endif
 """
 
-# What has a quicker form on processors that multiply and add at one step.
-FUSED = ("exp", "expit")
+_IN_FLOAT = ("exp", "expit")  # have a form in float
 _WIDE = ("exp", "expm1", "log", "log1p", "tanh", "expit", "log_expit")
 
 
+# What is taken in the place of what, on processors that multiply and add at one step.
+FUSED = tuple(f"r_{name}_{letter}" for name in (*_WIDE, "erf") for letter in "fd")[:-1]
+
+
 def c_functions() -> str:
-    """The C of all of them, in both types: those that end in _s are for float, but in double."""
-    parts = []
+    """The C of all of them, in both types: those that end in _s are for float, but in double. All
+    are there a second time, with a q at the end, for processors that multiply and add at one step
+    (`MA`); see `FUSED`."""
+    parts = [_INLINE]
     for name, letter, which in (("float", "f", "a"), ("double", "d", "b")):
         parts += [
             f"#define T {name}", f"#define F(name) name##_{letter}", f"#define K(a, b) ({which})",
             _BASICS, "#undef T\n#undef F\n#undef K",
         ]  # fmt: skip
-    for letter, which in (("s", "a"), ("d", "b")):
+    parts.append("INLINE double r_erf_d(double x) { return erf(x); }")
+    for q, step in (("", "((a) * (b) + (c))"), ("q", "__builtin_fma(a, b, c)")):
+        parts += [f"#define MA(a, b, c) {step}", f"#define N(name) name{'##' + q if q else ''}"]
+        for letter, which in (("s", "a"), ("d", "b")):
+            parts += [
+                f"#define F(name) name##_{letter}{q}", f"#define P(a, b) ({which})",
+                _EXP, _LOG, _BUILT, "#undef F\n#undef P",
+            ]  # fmt: skip
         parts += [
-            f"#define F(name) name##_{letter}", f"#define P(a, b) ({which})",
-            _EXP, _LOG, _BUILT, "#undef F\n#undef P",
-        ]  # fmt: skip
-    parts += [
-        f"INLINE float r_{name}_f(float x) {{ return (float)r_{name}_s(x); }}" for name in _WIDE
-    ]
-    return "\n".join([_INLINE, *parts, _ERF, _FUSED])
+            f"INLINE float r_{name}_f{q}(float x) {{ return (float)r_{name}_s{q}(x); }}"
+            for name in _WIDE
+            if not (q and name in _IN_FLOAT)
+        ]
+        parts += [_ERF, "#undef MA\n#undef N"]
+    return "\n".join([*parts, _FUSED])

@@ -351,7 +351,7 @@ def _for_sorts(bodies: dict[str, str]) -> Iterator[str]:
         yield "#pragma GCC push_options"
         yield _BEGIN[sort]
         if sort == "v3":
-            yield from (f"#define r_{name}_f r_{name}_q" for name in FUSED)
+            yield from (f"#define {name} {name}q" for name in FUSED)
         for body, name in bodies.items():
             yield body.replace("NAME", f"{name}_{sort}", 1)
         yield _END[sort]

@@ -114,6 +114,8 @@ def record(word: str, fn: Callable[..., Any], args: tuple[Any, ...]) -> Any:
     if isinstance(like, (tuple, list)) or like is None:
         raise Unfit(word)
     word = _RENAMED.get(word, word)
+    if word == "constant" and isinstance(args[1], Symbol):
+        return args[1]
     if word == "deviations":
         return _deviations(*args)
     if word == "power" and not isinstance(args[1], Symbol) and args[1] in _POWERS:
@@ -150,8 +152,8 @@ def record(word: str, fn: Callable[..., Any], args: tuple[Any, ...]) -> Any:
             word = "spread"
         else:
             raise Unfit(word)
-    elif word == "full":
-        return Symbol(Expr("const", (), float(args[2]), ONE), like)
+    elif word in ("full", "constant"):
+        return Symbol(Expr("const", (), float(args[2 if word == "full" else 1]), ONE), like)
     parts = tuple(_part(a) for a in args)
     roles = {p.role for p in parts}
     role = max(roles, key=_RANKS.__getitem__)

@@ -57,7 +57,56 @@ static void work_scan_@L(void *given, npy_intp from, npy_intp to) {
 }
 """
 
+_OTHERS = """
+/* For each element the product of the others: those to its left times those to its right. */
+INLINE void others_rows_@L(const @T *x, @T *y, npy_intp n, int rows, @W *left) {
+    @W part[4] = {1, 1, 1, 1};
+    for (npy_intp i = 0; i < n; i++)
+        for (int r = 0; r < rows; r++) {
+            left[i * rows + r] = part[r];
+            part[r] *= x[r * n + i];
+        }
+    for (int r = 0; r < rows; r++) part[r] = 1;
+    for (npy_intp i = n - 1; i >= 0; i--)
+        for (int r = 0; r < rows; r++) {
+            y[r * n + i] = (@T)(left[i * rows + r] * part[r]);
+            part[r] *= x[r * n + i];
+        }
+}
+
+static void work_others_@L(void *given, npy_intp from, npy_intp to) {
+    const Scan_@L *scan = given;
+    const @T *x = (const @T *)scan->x;
+    @T *y = (@T *)scan->y;
+    const npy_intp n = scan->n;
+    @W *left = scratch(4 * n * sizeof(@W));
+    for (npy_intp row = from; row < to; row += 4)
+        if (to - row < 4) others_rows_@L(x + row * n, y + row * n, n, (int)(to - row), left);
+        else others_rows_@L(x + row * n, y + row * n, n, 4, left);
+}
+"""
+
 _ENTRY = """
+/* products_of_others(x), along the last axis; None for what it is not made for */
+static PyObject *products_of_others(PyObject *self, PyObject *given) {
+    if (!PyArray_CheckExact(given)) Py_RETURN_NONE;
+    PyArrayObject *x = (PyArrayObject *)given;
+    const int nd = PyArray_NDIM(x), type = PyArray_TYPE(x);
+    if (nd == 0 || !PyArray_ISCARRAY_RO(x) || PyArray_SIZE(x) == 0) Py_RETURN_NONE;
+    if (type != NPY_FLOAT && type != NPY_DOUBLE) Py_RETURN_NONE;
+    PyArrayObject *y = (PyArrayObject *)PyArray_EMPTY(nd, PyArray_DIMS(x), type, 0);
+    if (y == NULL) return NULL;
+    const npy_intp n = PyArray_DIM(x, nd - 1), size = PyArray_SIZE(x);
+    if (type == NPY_FLOAT) {
+        Scan_f scan = {PyArray_BYTES(x), PyArray_BYTES(y), n, 1, 1, 0};
+        run_parts(work_others_f, &scan, size / n, 4, size);
+    } else {
+        Scan_d scan = {PyArray_BYTES(x), PyArray_BYTES(y), n, 1, 1, 0};
+        run_parts(work_others_d, &scan, size / n, 4, size);
+    }
+    return (PyObject *)y;
+}
+
 /* running(product, reverse, axis, x): see Note [Running sums]; None for what it is not made for */
 static PyObject *running(PyObject *self, PyObject *const *args, Py_ssize_t count) {
     if (count != 4 || !PyArray_CheckExact(args[3]) || !PyLong_Check(args[2])) Py_RETURN_NONE;
@@ -92,6 +141,8 @@ static PyObject *running(PyObject *self, PyObject *const *args, Py_ssize_t count
 METHODS = """
     {"running", (PyCFunction)(void (*)(void))running, METH_FASTCALL,
      "running(product, reverse, axis, x): running sums or products, or None."},
+    {"products_of_others", products_of_others, METH_O,
+     "products_of_others(x): of each element's neighbours along the last axis, or None."},
 """
 
 
@@ -99,7 +150,7 @@ def c_scans() -> str:
     """The C of all of it."""
     parts = []
     for letter, kind, wide in (("f", "float", "double"), ("d", "double", "long double")):
-        text = _SCAN.replace("@T", kind).replace("@L", letter).replace("@W", wide)
+        text = (_SCAN + _OTHERS).replace("@T", kind).replace("@L", letter).replace("@W", wide)
         # the rows' loop is to be written out for each way in which it is called
         parts.append(text.replace("static void scan_rows_", "INLINE void scan_rows_"))
     return "\n".join([*parts, _ENTRY])

@@ -182,8 +182,7 @@ static int next_sort_line(SortLines *l) {
 }
 
 static void sort_lines_of(SortLines *l, int axis, PyArrayObject *x, PyArrayObject *y,
-                          PyArrayObject *z)
-{
+                          PyArrayObject *z) {
     PyArrayObject *const all[3] = {x, y, z};
     l->nd = 0;
     for (int k = 0; k < 3; k++) l->where[k] = all[k] ? PyArray_BYTES(all[k]) : NULL;

@@ -333,8 +333,9 @@ def _remember(
             values.extend(result)
         else:
             values.append(result)
-    if len(used) < len({id(t) for t in tensors}):
-        return  # one that is no input may have been read as a number
+    for t in tensors:
+        if id(t) not in used:
+            return  # it may have been read as a number
     last = applied[-1][2]
     at = _place(y, values) if isinstance(y, TensorBase) else -1
     if at < len(tensors) and memo.write is None:  # an argument itself, or not among the results

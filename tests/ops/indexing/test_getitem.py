@@ -367,3 +367,11 @@ def test_contains() -> None:
 def test_del_is_refused() -> None:
     with pytest.raises(TypeError, match="Tensor does not support deleting items"):
         del torch.ones(2)[0]
+
+
+def test_an_index_tensor_beside_a_number_is_read_each_time() -> None:
+    x = torch.arange(9.0).view(3, 3)
+    for _ in range(2):
+        assert [x[2, torch.tensor(k)].item() for k in (1, 0, 2)] == [7, 6, 8]
+        assert [x[torch.tensor(k), 1].item() for k in (1, 0, 2)] == [4, 1, 7]
+        assert [x[0, torch.tensor(k)].tolist() for k in (True, False)] == [[[0, 1, 2]], []]

@@ -7,7 +7,9 @@ from torch.utils.data import DataLoader, TensorDataset
 
 
 def block(inp, out):
-    return nn.Sequential(nn.Conv2d(inp, out, 3, padding=1), nn.BatchNorm2d(out), nn.ReLU())
+    return nn.Sequential(
+        nn.Conv2d(inp, out, 3, padding=1, bias=False), nn.BatchNorm2d(out), nn.ReLU()
+    )
 
 
 class Net(nn.Module):

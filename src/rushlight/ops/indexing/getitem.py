@@ -24,6 +24,7 @@ from rushlight.arrays.host import asarray, from_host, is_array, is_scalar
 from rushlight.arrays.layouts import lay_out
 from rushlight.arrays.vocabulary import ALL
 from rushlight.core.graph import Node, Op, TensorBase, normal, wrap
+from rushlight.core.observer import observer
 from rushlight.core.recall import Memo, ask, recall
 from rushlight.core.record import evaluate, finish, make_node, save_values
 from rushlight.core.transforms.lift import lift
@@ -428,6 +429,8 @@ def take_apart(x: Any, items: tuple[Any, ...]) -> tuple[Any, tuple[Any, ...], li
             array = item._array
             kind = array.dtype
             if array.ndim == 0 and kind.kind in "iub" and not varies(array):
+                if observer.applied is not None:  # its value decides: see Note [What may be kept]
+                    observer.applied.append(None)
                 if kind == dtypes.bool_.numpy or kind == dtypes.uint8.numpy:
                     x, d = _truth(x, d, bool(array), slots)
                 else:
