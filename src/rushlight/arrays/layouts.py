@@ -40,6 +40,12 @@ def lay_out(op: Any, y: Any, xs: tuple[Any, ...]) -> Any:
         if lies == "channels" and y.ndim < 4:
             return in_rows(y)
     elif type(y) is tuple:
+        if lies == "rows" or (lies == "input" and _lies_in_rows(xs[0])):
+            for part in y:
+                if not _lies_in_rows(part):
+                    break
+            else:
+                return y
         return tuple([lay_out(op, part, xs) for part in y])
     elif not has_values(y) and device_of(y).type != "meta":
         return y
@@ -69,6 +75,10 @@ def lay_out(op: Any, y: Any, xs: tuple[Any, ...]) -> Any:
         if new < x.ndim:  # PyTorch joins along the axis that is there, and splits that
             return _in_order(y, _split_axis(order, new))
     return in_rows(y)
+
+
+def _lies_in_rows(x: Any) -> bool:
+    return type(x) is _ndarray and bool(x.flags.c_contiguous)
 
 
 def _split_axis(order: tuple[int, ...], at: int) -> tuple[int, ...]:

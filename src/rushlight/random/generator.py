@@ -58,9 +58,9 @@ class Generator:
     """
 
     def __init__(self, device: object = "cpu") -> None:
-        self._device = device_name(device)
+        self._device = "cpu" if type(device) is str and device == "cpu" else device_name(device)
         self.lock = lock()  # a draw is many steps; threads take turns
-        self._reseed(DEFAULT_SEED)
+        self._seed = DEFAULT_SEED
 
     def _reseed(self, seed: int) -> None:
         with self.lock:
@@ -82,6 +82,9 @@ class Generator:
     def manual_seed(self, seed: int) -> Generator:
         """manual_seed(seed) -> Generator: start over from `seed`; returns the generator."""
         kind: type[Any] = type(seed)
+        if kind is int:
+            self._reseed(checked_seed(seed))
+            return self
         if issubclass(kind, np.integer):
             raise TypeError("an integer is required")
         if not issubclass(kind, int) or kind is bool:

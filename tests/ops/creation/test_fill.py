@@ -81,6 +81,8 @@ def test_odd_sizes() -> None:
     )
     raises(TypeError, "zeros(): argument 'size' (position 1) must be tuple of ints, not float",
            torch.zeros, 2.0)  # fmt: skip
+    raises(TypeError, "zeros(): argument 'size' (position 1) must be tuple of ints, not numpy.",
+           torch.zeros, np.ones(2))  # fmt: skip
     raises(TypeError, "zeros(): argument 'size' failed to unpack the object at pos 2",
            torch.zeros, 2, "a")  # fmt: skip
     raises(TypeError, "zeros() got an unexpected keyword argument 'foo'", torch.zeros, 2, foo=1)

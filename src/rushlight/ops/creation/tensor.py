@@ -103,7 +103,10 @@ def whole_number(x: Any) -> int | None:
     if isinstance(x, TensorBase):
         raw = x._array
         return int(raw) if raw.ndim == 0 and raw.dtype.kind in "iu" else None
-    return int(x.__index__()) if hasattr(x, "__index__") else None
+    try:
+        return int(x.__index__()) if hasattr(x, "__index__") else None
+    except TypeError:  # an array of NumPy's that is not one integer
+        return None
 
 
 def size_of(name: str, given: tuple[Any, ...], size: Any) -> tuple[int, ...]:
