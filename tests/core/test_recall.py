@@ -110,6 +110,14 @@ def test_which_arguments_are_the_same_tensor_counts() -> None:
         assert torch.where(a > 0, b, c).item() == 2
 
 
+def test_a_gradient_that_is_wanted_is_not_a_tensor_named_twice() -> None:
+    a, b = torch.tensor([1.0, 2.0]), torch.tensor([3.0, 4.0])
+    some = torch.tensor([True, False])
+    assert torch.where(some, a, a).tolist() == [1, 2]
+    assert torch.where(some, a, b.requires_grad_()).tolist() == [1, 4]
+    assert torch.where(some, b, b).tolist() == [3, 4]
+
+
 def test_warnings_come_each_time() -> None:
     x = torch.ones(2, 3)
     for _ in range(3):

@@ -15,6 +15,7 @@ import numpy as np
 import pytest
 
 import rushlight
+from rushlight.arrays import kernels
 from rushlight.arrays.deferred import Deferred
 from rushlight.core.engine.engine import backward_of
 from rushlight.core.graph import TensorBase, wrap
@@ -199,7 +200,10 @@ def test_replaying_a_recording_gives_the_eager_result(op: Any, xs: tuple[Any, ..
     traced = listed(op.forward(*inputs))
     replayed = tape.replay(arrays, traced)
     for y, r in zip(forward(op, xs), replayed, strict=True):
-        np.testing.assert_array_equal(np.asarray(r), y)
+        if op.name == "native_group_norm" and kernels.table:  # its kernel adds in another order
+            np.testing.assert_allclose(np.asarray(r), y, rtol=1e-13, atol=1e-13)
+        else:
+            np.testing.assert_array_equal(np.asarray(r), y)
     if not op.plan.differentiable:
         return
     ys = forward(op, xs)

@@ -19,6 +19,7 @@ from rushlight.amp.casting import (
 from rushlight.arrays.device import cuda_count
 from rushlight.arrays.device import device as Device
 from rushlight.core.graph import TensorBase
+from rushlight.dtypes import type_name
 
 __all__ = ["autocast", "autocast_decorator", "custom_bwd", "custom_fwd", "is_autocast_available"]
 __dir__ = __all__.copy
@@ -201,6 +202,11 @@ def is_autocast_enabled(device_type: str | None = None) -> bool:
 
     Whether autocast is on here; without a device, on the GPU.
     """
+    if device_type is not None and not isinstance(device_type, str):
+        raise TypeError(
+            "is_autocast_enabled(): argument 'device_type' (position 1) must be str, not "
+            f"{type_name(device_type)}"
+        )
     return setting.get().enabled.get(device_type or "cuda", False)
 
 

@@ -137,7 +137,7 @@ def _read(x: Any, parts: list[Any], tensors: list[TensorBase]) -> bool:
         if n < _FEW:
             for j in range(n):
                 if tensors[j] is t:
-                    parts.append(j)
+                    parts.append(-1 - j)  # not 1, which equals True
         tensors.append(t)
         return True
     kind = type(x)
