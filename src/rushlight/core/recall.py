@@ -143,9 +143,7 @@ def _read(x: Any, parts: list[Any], tensors: list[TensorBase]) -> bool:
     kind = type(x)
     parts.append(kind)
     if kind is float:
-        if x == 0.0:  # it may be negative
-            return False
-        parts.append(x)
+        parts.append(x if x != 0.0 else repr(x))  # -0.0 equals 0.0
     elif kind in _SEQUENCES:
         parts.append(len(x))
         for part in x:

@@ -18,11 +18,13 @@ import numpy as np
 
 from rushlight.arrays.batched import bottom
 from rushlight.arrays.host import address
+from rushlight.arrays.kernels import Kernel
 from rushlight.arrays.vocabulary import copy, empty, overwrite
 from rushlight.core.dispatch import in_rows
 from rushlight.core.grad_mode import current, quick_mode, state
 from rushlight.core.graph import (
     DIFFERENTIABLE,
+    UNSOUGHT,
     Node,
     Op,
     OpSpec,
@@ -234,6 +236,13 @@ def write_plain(op: Op, target: TensorBase, xs: tuple[Any, ...]) -> bool:
             raws.append(x)
         else:
             return False
+    kernel = op.forward_kernel
+    if kernel is UNSOUGHT:
+        op.seek_kernels()
+        kernel = op.forward_kernel
+    if type(kernel) is Kernel and kernel.into((array,), *raws):
+        target._storage.written()
+        return True
     y = compute(op, tuple(raws))
     if type(y) is not _ndarray or y.dtype is not dtype:
         return False  # a comparison, or a result without dimensions

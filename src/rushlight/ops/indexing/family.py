@@ -29,7 +29,7 @@ INDEX_DTYPES: Final = (dtypes.int64.numpy, dtypes.int32.numpy)
 
 
 def scattering(
-    *, out: bool = True
+    *, out: bool = True, settles: bool = False
 ) -> Callable[[Callable[..., tuple[Any, tuple[Any, ...]]]], Callable[..., Any]]:
     """Export a function that says which op to apply: as itself, and as the method `name_`, which
     writes with the op's `store`."""
@@ -56,7 +56,7 @@ def scattering(
             return run(*fn(*args, **kwargs))
 
         call.__annotations__ = write.__annotations__
-        return function()(call)
+        return function(settles=settles)(call)
 
     return register_it
 

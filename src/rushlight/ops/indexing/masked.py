@@ -15,6 +15,7 @@ from rushlight.arrays.batched import bottom
 from rushlight.arrays.host import has_values, is_scalar
 from rushlight.arrays.layouts import is_dense
 from rushlight.core.graph import Node, Op, TensorBase, wrap
+from rushlight.core.observer import observer
 from rushlight.core.record import apply
 from rushlight.core.views.history import order_of, replay_views
 from rushlight.core.views.views import apply_view
@@ -141,7 +142,7 @@ def _check_mask(name: str, mask: Any, value: Any) -> None:
         )
 
 
-@scattering(out=False)
+@scattering(out=False, settles=True)
 def masked_fill(input: Any, mask: Any, value: Operand) -> Any:
     """`input` with `value`, a number or a 0-d tensor, where the boolean `mask` is true.
 
@@ -171,6 +172,7 @@ def masked_fill(input: Any, mask: Any, value: Operand) -> Any:
     broadcast_shape(mask._array.shape, input._array.shape)
     if isinstance(value, TensorBase):
         if value._array.dtype != input._array.dtype and not varies(value._array):
+            observer.keep_nothing()
             number_for(value._array.item(), input._array.dtype)  # refuses what does not fit
         return MaskedFillWith(), (input, mask, same_device(value, input))
     return MaskedFill(number_for(value, input._array.dtype)), (input, mask)
