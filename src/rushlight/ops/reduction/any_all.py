@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, ClassVar
 
 from rushlight import dtypes
+from rushlight.arrays import quick
 from rushlight.arrays import vocabulary as v
 from rushlight.core.families import Linear, Reduce
 from rushlight.core.record import apply
@@ -30,6 +31,9 @@ class CountNonzero(Fold):
         super().__init__(dims, keepdim)
         self.numbers = numbers
 
+    def mover(self, rule: str) -> Any:
+        return None if self.numbers or self.keepdim or self.dims is not None else quick.count_all
+
     def forward(self, x: Any) -> Any:
         counted = v.equal(x, x) if self.numbers else v.not_equal(x, 0)
         return v.reduce_sum(counted, self.dims, self.keepdim)
@@ -44,6 +48,10 @@ class Any_(Reduce):
     name, differentiable, complex_too = "any", False, True
     aten = "any.default|dim|dims"
     test: ClassVar[Any] = staticmethod(v.reduce_any)
+    of_all: ClassVar[Any] = staticmethod(quick.any_of_all)
+
+    def mover(self, rule: str) -> Any:
+        return None if self.keepdim or self.dims is not None else self.of_all
 
     def forward(self, x: Any) -> Any:
         return self.test(v.not_equal(x, 0), self.dims, self.keepdim)
@@ -56,6 +64,7 @@ class All(Any_):
     """Whether all elements over `dims` are not zero."""
 
     name, test = "all", staticmethod(v.reduce_all)
+    of_all = staticmethod(quick.all_of_all)
     aten = "all.default|dim|dims"
 
 

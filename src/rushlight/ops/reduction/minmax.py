@@ -6,7 +6,7 @@ import math
 from typing import Any, ClassVar
 
 from rushlight import dtypes, return_types
-from rushlight.arrays import kernels
+from rushlight.arrays import kernels, quick
 from rushlight.arrays import vocabulary as v
 from rushlight.core.families import Reduce
 from rushlight.core.graph import Node, TensorBase
@@ -200,6 +200,12 @@ class ArgMax(Reduce):
 
     name, differentiable = "argmax", False
     place: ClassVar[Any] = staticmethod(v.argmax)
+    most: ClassVar[bool] = True
+
+    def mover(self, rule: str) -> Any:
+        if self.dims is None:
+            return None
+        return kernels.bound(quick.place_along, self.dims[0], self.most, self.keepdim)
 
     def vmap_rule(self, xs: tuple[Any, ...], flags: tuple[bool, ...], size: int) -> Any:
         return None if self.dims is None else super().vmap_rule(xs, flags, size)
@@ -214,7 +220,7 @@ class ArgMax(Reduce):
 class ArgMin(ArgMax):
     """Where the smallest is, the first of several; among all elements if `dims` is None."""
 
-    name, place = "argmin", staticmethod(v.argmin)
+    name, place, most = "argmin", staticmethod(v.argmin), False
 
 
 # --- public ---------------------------------------------------------------------------------------
