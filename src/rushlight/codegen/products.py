@@ -348,7 +348,7 @@ def c_products() -> str:
     """The C of all of it."""
     parts = ["#pragma GCC push_options"]
     # Sums of products, which no rule writes out: here products may be added without rounding.
-    parts.append('#pragma GCC optimize ("fp-contract=fast")')
+    parts.append('#pragma GCC optimize ("O3,fp-contract=fast")')
     for letter in "fd":
         for i, tile in enumerate(TILES):
             body = _fill(_KERNEL, letter, tile)
