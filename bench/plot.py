@@ -34,7 +34,7 @@ def column(axes: Any, measured: dict[str, Any], size: str) -> None:
     axes.set_xlim(2**-5.5, 2**2.5)
     axes.set_title(f"{size}: {math.prod(SHAPES[size]):,} numbers")
     axes.set_xlabel("time, PyTorch = 1")
-    axes.legend(loc="lower right", fontsize=8)
+    axes.legend(loc="upper left", fontsize=8)
 
 
 def main() -> None:
