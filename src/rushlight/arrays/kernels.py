@@ -48,7 +48,7 @@ def _is_absent(*args: Any) -> None:
 
 _module: Final = _find_module()
 table: Final[dict[str, Any]] = getattr(_module, "table", {})
-Kernel: Final[Any] = type(next(iter(table.values()), None))
+Kernel: Final[Any] = type(next(iter(table.values()), object()))
 # How many threads kernels use: Note [Workers] in `codegen.multithreading`.
 use_threads: Final[Any] = getattr(_module, "use_threads", _is_absent)
 # The loss of class numbers: `codegen.classes`.
