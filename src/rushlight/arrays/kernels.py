@@ -25,11 +25,6 @@ from rushlight.random.generator import draw_with
 _AXES: Final = ("dim", "dims", "keepdim", "rank")
 # numbers that choose between formulas
 _CHOICES: Final = ("width", "decimals", "reduction", "exponent", "ord", "p", "n")
-# ops that have the rules of another, and another node
-_SAME: Final = {
-    "ClampMinNumber": "ClampNumbers", "ClampMaxNumber": "ClampNumbers", "ClampMinOnly": "ClampMin",
-    "ClampMaxOnly": "ClampMax", "CopySignNumber": "CopySign",
-}  # fmt: skip
 _INPUTS: Final = 4  # of an op whose gradients have kernels
 
 
@@ -129,8 +124,7 @@ def kernel_of(op: Any, rule: str) -> Any:
     mover = getattr(op, "mover", None)
     if mover is not None:
         return mover(rule)
-    title = type(op).__qualname__
-    if _SAME.get(title, title) not in _titles:
+    if _class_of(op).__qualname__ not in _titles:
         return None
     name = name_of(op, rule)
     inputs = number_of_inputs(op)
@@ -172,25 +166,23 @@ def axes_of(op: Any) -> Any:
 def name_of(op: Any, rule: str) -> str:
     """What the kernel of an op's rule is called: parameters that choose between formulas are part
     of its name, those that are numbers or axes are given to it."""
-    title = type(op).__qualname__
     numbers = numbers_of(op)
     chosen = [
         f"{p}={value:g}" if type(value) in (int, float) else f"{p}={value}"
-        for p, value in [(p, getattr(op, p)) for p in _params(op)]
+        for p, value in [(p, getattr(op, p)) for p in _class_of(op).params]
         if p not in numbers and p not in _AXES
     ]
-    return ".".join([_SAME.get(title, title), *chosen, *choice_of(op), rule])
+    return ".".join([_class_of(op).__qualname__, *chosen, *choice_of(op), rule])
 
 
 def choice_of(op: Any) -> list[str]:
-    """What a rule asks about a number that is a parameter."""
-    if type(op).__qualname__ != "LerpNumber" or isinstance(op.weight, complex):
-        return []
-    return ["near" if abs(op.weight) < 0.5 else "far"]
+    """What a rule asks about a number that is a parameter: such an op says it as `choice`."""
+    return [op.choice()] if hasattr(op, "choice") else []
 
 
-def _params(op: Any) -> Any:
-    return ("min", "max") if _SAME.get(type(op).__qualname__) == "ClampNumbers" else op.params
+def _class_of(op: Any) -> Any:
+    """The class whose kernels an op has: its own, or the one that it `has_rules_of`."""
+    return vars(type(op)).get("has_rules_of", type(op))
 
 
 def _is_factor(op: Any, p: str) -> bool:
@@ -202,7 +194,7 @@ def numbers_of(op: Any) -> list[str]:
     """The parameters of an op that a kernel is given as numbers. A factor that is the whole number
     1 is none: it says that there is no factor."""
     found = []
-    for p in _params(op):
+    for p in _class_of(op).params:
         value = getattr(op, p)
         if p in _CHOICES or p in _AXES:
             continue

@@ -138,6 +138,25 @@ def plain_pair(a: TensorBase, b: TensorBase) -> bool:
     )
 
 
+def compute_binary(op: Op, xa: Any, xb: Any) -> Any:
+    """The raw result of two operands: by the op's kernel, or else by its rule."""
+    kernel = op.forward_kernel
+    if kernel is not None:
+        if kernel is UNSOUGHT:
+            op.seek_kernels()
+            kernel = op.forward_kernel
+        made = None if kernel is None else kernel(xa, xb)
+        if made is not None:
+            return made
+    state.busy = True
+    try:
+        y = op.forward_binary(xa, xb)
+    except BaseException as error:
+        y = rescue(op, error, (xa, xb))
+    state.busy = False
+    return y if type(y) is _ndarray else normal(y)
+
+
 def pair(op: Op, a: TensorBase, b: TensorBase) -> Any:
     """An op of two tensors alike that is element-wise, or whose rules need nothing but them:
     the hottest path there is."""
@@ -157,22 +176,7 @@ def pair(op: Op, a: TensorBase, b: TensorBase) -> Any:
             ):
                 return of_integers(op, a, b, xa, xb)
         return elementwise(op, (a, b))
-    kernel = op.forward_kernel
-    if kernel is UNSOUGHT:
-        op.seek_kernels()
-        kernel = op.forward_kernel
-    y: Any = None
-    if kernel is not None:
-        y = kernel(xa, xb)
-    if y is None:
-        state.busy = True
-        try:
-            y = op.forward_binary(xa, xb)
-        except BaseException as error:
-            y = rescue(op, error, (xa, xb))
-        state.busy = False
-        if type(y) is not _ndarray:
-            y = normal(y)
+    y = compute_binary(op, xa, xb)
     plan = op.plan
     rows = (a._contiguous_array is xa or in_rows(a, xa)) and (
         b._contiguous_array is xb or in_rows(b, xb)
@@ -290,22 +294,7 @@ def with_number(op: Op, a: TensorBase, number: Any, swapped: bool) -> Any:
         return elementwise(op, (left, right))
     xa = number if swapped else x
     xb = x if swapped else number
-    kernel = op.forward_kernel
-    if kernel is UNSOUGHT:
-        op.seek_kernels()
-        kernel = op.forward_kernel
-    y: Any = None
-    if kernel is not None:
-        y = kernel(xa, xb)
-    if y is None:
-        state.busy = True
-        try:
-            y = op.forward_binary(xa, xb)
-        except BaseException as error:
-            y = rescue(op, error, (xa, xb))
-        state.busy = False
-        if type(y) is not _ndarray:
-            y = normal(y)
+    y = compute_binary(op, xa, xb)
     if a._contiguous_array is x or in_rows(a, x):
         t = wrap(y)
         t._contiguous_array = y

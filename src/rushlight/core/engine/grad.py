@@ -8,9 +8,8 @@ from typing import Any, Final
 
 import numpy as np
 
-from rushlight.core.engine.engine import Capture, GraphTask
+from rushlight.core.engine.engine import Capture, backward
 from rushlight.core.engine.observers import begins, leaf_hooks
-from rushlight.core.engine.traverse import end_of
 from rushlight.core.grad_mode import state
 from rushlight.core.graph import Node, TensorBase, normal, requires_grad, shape_of, wrap
 from rushlight.core.transforms.stack import stack
@@ -35,12 +34,14 @@ def grad_of_plain(outputs: Any, inputs: Any, grad_outputs: Any, keep: bool) -> A
     if given is None or len(given) != n:
         return None
     roots: list[Any] = []
+    nrs: list[int] = []
     starts: list[Any] = []
     for i in range(n):
         root, start = _start(outs[i], given[i])
         if root is None or start is None:
             return None
         roots.append(root)
+        nrs.append(outs[i]._output_nr)
         starts.append(start)
     captures: list[Capture] = []
     for t in ins:
@@ -48,23 +49,7 @@ def grad_of_plain(outputs: Any, inputs: Any, grad_outputs: Any, keep: bool) -> A
         if target is None:
             return None
         captures.append(target)
-    task = GraphTask(keep, False, captures, False)
-    task.roots = roots
-    task.restrict_to(captures)
-    executes = task.executes
-    if n == 1 and executes is not None:
-        executes.add(end_of(roots[0]))  # the hooks of its tensor run even if nothing follows
-    for i in range(n):
-        root = end_of(roots[i])
-        out: TensorBase = outs[i]
-        if isinstance(root, Node):
-            task.deliver(root, out._output_nr, starts[i])
-        else:
-            task.deliver_leaf(root, starts[i], False)
-    task.run()
-    task.finish()
-    if task.callbacks is not None:
-        task.call_back()
+    backward(roots, nrs, starts, keep, False, captures, False)
     return _results(captures, starts, given)
 
 

@@ -433,7 +433,7 @@ class CopySign(Pointwise):
 class CopySignNumber(CopySign):
     """The size of input with the sign of a number."""
 
-    node, shown_edges = "CopysignBackward1", (0,)
+    node, shown_edges, has_rules_of = "CopysignBackward1", (0,), CopySign
 
 
 COPYSIGN_NUMBER = CopySignNumber()

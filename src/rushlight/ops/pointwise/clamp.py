@@ -88,7 +88,7 @@ class ClampMinNumber(ClampNumbers):
 
     profile_name = "clamp_min"
 
-    node, params = "ClampMinBackward0", ("min",)
+    node, params, has_rules_of = "ClampMinBackward0", ("min",), ClampNumbers
 
 
 class ClampMaxNumber(ClampNumbers):
@@ -96,7 +96,7 @@ class ClampMaxNumber(ClampNumbers):
 
     profile_name = "clamp_max"
 
-    node, params = "ClampMaxBackward0", ("max",)
+    node, params, has_rules_of = "ClampMaxBackward0", ("max",), ClampNumbers
 
 
 class ClampTensors(Clamping):
@@ -162,13 +162,13 @@ class ClampMax(ClampTensors):
 class ClampMinOnly(ClampMin):
     """`clamp` with one tensor, the lower."""
 
-    node = "ClampBackward0"
+    node, has_rules_of = "ClampBackward0", ClampMin
 
 
 class ClampMaxOnly(ClampMax):
     """`clamp` with one tensor, the upper."""
 
-    node = "ClampBackward0"
+    node, has_rules_of = "ClampBackward0", ClampMax
 
 
 CLAMP, CLAMP_MIN_ONLY, CLAMP_MAX_ONLY = Clamp(), ClampMinOnly(), ClampMaxOnly()
@@ -278,6 +278,10 @@ class LerpNumber(Numbered):
     name, node, inputs, params = "lerp_number", "LerpBackward0", ("self", "end"), ("weight",)
     aten = "lerp.Scalar"
     weight: Any
+
+    def choice(self) -> str:
+        """Which formula `forward` takes, for the name of its kernel."""
+        return "near" if abs(self.weight) < 0.5 else "far"
 
     def forward(self, a: Any, b: Any) -> Any:
         w = self.weight
