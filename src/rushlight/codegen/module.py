@@ -347,7 +347,8 @@ def _letter(e: Expr) -> str:
 
 
 # The sorts of processors that kernels are compiled for. The first runs anywhere; on x86, where hardly
-# any processor is so old, it is kept small, and does without SIMD.
+# any processor is so old, it is kept small, and does without SIMD. The last has registers twice as
+# wide as the one before; those of doubles would be a sixth of the package, and are left out.
 SORTS = ("v1", "v3", "v4")
 _X86 = "#if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__)"
 _BEGIN = {
@@ -366,9 +367,15 @@ def _for_sorts(bodies: dict[str, str]) -> Iterator[str]:
         if sort == "v3":
             yield from (f"#define {name} {name}q" for name in FUSED)
         for body, name in bodies.items():
-            yield body.replace("NAME", f"{name}_{sort}", 1)
+            if sort == _sort_for(name, sort):
+                yield body.replace("NAME", f"{name}_{sort}", 1)
         yield _END[sort]
         yield "#pragma GCC pop_options"
+
+
+def _sort_for(name: str, sort: str) -> str:
+    """Which of the sorts of a function is run on processors of a sort."""
+    return "v3" if sort == "v4" and name.endswith("d") else sort
 
 
 def _loops(kernel: Kernel) -> int:
@@ -394,7 +401,7 @@ def _spec(kernel: Kernel, functions: list[str]) -> str:
     ]  # fmt: skip
     sorts = []
     for sort in SORTS:
-        names = [f"{f}_{sort}" for f in functions] + ["NULL"] * (4 - len(functions))
+        names = [f"{f}_{_sort_for(f, sort)}" for f in functions] + ["NULL"] * (4 - len(functions))
         text = f"{{{', '.join(names)}}}"
         sorts.append(f"X86(, {text})" if sort != "v1" else text)
     return (
@@ -418,7 +425,7 @@ def c_module(kernels: Iterable[Kernel]) -> str:
             texts += [c_of_columns(kernel, letter, "NAME") for letter in "fd"]
         for at, body in enumerate(texts):
             texts[at] = body = f"\n/* {kernel.text} */\n{body}"
-            bodies.setdefault(body, f"k{len(bodies)}")
+            bodies.setdefault(body, f"k{len(bodies)}{'fd'[at % 2]}")
         specs.append(_spec(kernel, [bodies[body] for body in texts]))
     fill = {
         "specs": "\n".join(specs), "limit": LIMIT,
