@@ -349,7 +349,8 @@ AGAINST_TORCH: dict[str, tuple[Callable[[Any], Work], float | None]] = {
 MEMORY: dict[str, tuple[Callable[[Any], Work], float]] = {
     "Conv2d 3-16-32, 3x3, 32 images, both ways": (conv_step, 1.1),
     "LSTM of 64, 32 steps of 16, both ways": (lstm_step, 1.1),
-    "GPT training step, 2 layers of 128": (gpt_step, 1.1),
+    "GPT training step, 2 layers of 128": (gpt_step, 1.0),
+    "MLP training step 64x784-256-10, Adam": (digits_step, 1.0),
     "DataLoader, 200 batches of 256 of 1e6 rows": (loader, 1.1),
 }
 
