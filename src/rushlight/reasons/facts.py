@@ -30,7 +30,7 @@ class Facts:
         self.node = x.grad_fn
         self.leaf = x.is_leaf
         self.program = Program(frame, self.module_of(frame))
-        self.given = y
+        self.verb = "is"  # or "would be", of a pass that was not run
         self.y = y if y is not None else self.named_loss()
 
     def module_of(self, frame: FrameType | None) -> Any:
@@ -89,7 +89,9 @@ class Facts:
         if y is self.x or (node is not None and node is self.node):
             return True
         return node is not None and any(
-            end_of(target) is self.end for each in reachable([node], None) for target in each._next_edges
+            end_of(target) is self.end
+            for each in reachable([node], None)
+            for target in each._next_edges
         )
 
     def path(self, y: Any) -> list[Any]:

@@ -36,7 +36,9 @@ class Stat(NamedTuple):
 
     def __str__(self) -> str:
         if self.nan or self.infinite:
-            kinds = [f"{n} {word}" for n, word in ((self.nan, "NaN"), (self.infinite, "infinite")) if n]
+            kinds = [
+                f"{n} {word}" for n, word in ((self.nan, "NaN"), (self.infinite, "infinite")) if n
+            ]
             return f"{' and '.join(kinds)} of {self.count}"
         return "0" if self.zero else f"at most {self.biggest:.3g}"
 

@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from types import FrameType
 from typing import Any, Final, NamedTuple
 
-from rushlight.reasons.answer import CUTS, Link
+from rushlight.reasons.answer import ENDS, Link
 
 # Methods that leave the graph, by what they are.
 CUTTING: Final = {
@@ -150,8 +150,13 @@ class Program:
         if values:
             self.statements.append(
                 Statement(
-                    stmt.lineno, scope, tuple(values), keys, off,
-                    isinstance(stmt, ast.Return), file,
+                    stmt.lineno,
+                    scope,
+                    tuple(values),
+                    keys,
+                    off,
+                    isinstance(stmt, ast.Return),
+                    file,
                 )  # fmt: skip
             )
 
@@ -182,7 +187,7 @@ class Program:
         return "" if s is None else shown(s.file, s.line)
 
     def bound(self, name: str) -> Statement | None:
-        mine = self.here.key(name)
+        mine = (".", name[1:]) if name.startswith(".") else self.here.key(name)
         found = [s for s in self.statements if mine in s.targets and self.ran(s)]
         return found[-1] if found else None
 
@@ -192,7 +197,9 @@ class Program:
         for line, call, scope in self.calls:
             if isinstance(call.func, ast.Attribute) and call.func.attr == "backward":
                 on = call.func.value
-                if isinstance(on, ast.Name) and (scope.function != self.function or line <= self.now):
+                if isinstance(on, ast.Name) and (
+                    scope.function != self.function or line <= self.now
+                ):
                     found.append((line, on.id))
         return [name for _, name in sorted(found, reverse=True)]
 
@@ -223,6 +230,16 @@ class Program:
         """A line of the file that asks."""
         return shown(self.file, number)
 
+    def mentioned(self, attribute: str) -> bool:
+        """Whether an attribute of `self` is read, or is unknown to the program."""
+        if self.bound("." + attribute) is None:
+            return True
+        return any(
+            isinstance(each, ast.Attribute) and each.attr == attribute
+            and isinstance(each.value, ast.Name) and each.value.id == "self"
+            for s in self.statements for value in s.values for each in ast.walk(value)
+        )  # fmt: skip
+
     def first_use(self, name: str) -> tuple[int, str] | None:
         """The first line that computes with a name after it was bound."""
         bound = self.bound(name)
@@ -244,7 +261,7 @@ class Program:
             kinds = [k for v in s.values for k in cuts_in(v, everything, s.scope)]
             kinds = ["no_grad"] if s.off else kinds
             if kinds:
-                chain.insert(0, Link(shown(s.file, s.line), CUTS[kinds[0]][0]))
+                chain.insert(0, Link(shown(s.file, s.line), ENDS))
                 return kinds[0], chain, False
             chain.insert(0, Link(shown(s.file, s.line)))
             earlier = [b for b in self.statements if set(b.targets) & everything

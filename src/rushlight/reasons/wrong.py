@@ -7,16 +7,29 @@ from typing import Any, Final
 from rushlight.explaining.values import number, short
 from rushlight.reasons import watching
 from rushlight.reasons.answer import Answer, Link
-from rushlight.reasons.details import CHOOSING, POLES, instead_of, kept, note_zero, op_name
+from rushlight.reasons.details import (
+    CHOOSING,
+    POLES,
+    instead_of,
+    kept,
+    note_zero,
+    op_name,
+    source_of_bad,
+)
 from rushlight.reasons.facts import Facts
 from rushlight.reasons.flow import EXPLODES, Sent, Stat, Turn, rehearse, stat_of
 
 LARGE: Final = 1e4
 SMALL: Final = 1e-10
 FREED: Final = (
-    "The values of this pass are gone with the graph; to have the node named for certain, ask "
-    "inside `with rushlight.why.watching():`, or before backward(): `rushlight.why(x, loss)`."
+    "to have the node named for certain, ask before backward(), `rushlight.why(x, loss)`, or let "
+    "the program run inside `with rushlight.why.watching():`. The values of this pass are gone."
 )
+
+
+def then(text: str) -> str:
+    """A text as a sentence of its own."""
+    return text[0].upper() + text[1:]
 
 
 class Pass:
@@ -64,10 +77,23 @@ def answer(f: Facts, grad: Any) -> Answer:
     return fine(f, grad, stat)
 
 
+def beforehand(f: Facts) -> Answer | None:
+    """What would be odd about the gradient, if the pass were run; None if nothing would."""
+    if not f.leaf or not f.x.requires_grad or f.freed() is not None or not f.depends(f.y):
+        return None
+    run = Pass(f)
+    once = run.leaves.get(id(f.x))
+    if once is None:
+        return None
+    f.verb = "would be"
+    said = answer(f, once)
+    return None if said.kind == "fine" else said
+
+
 # --- NaN and infinity -----------------------------------------------------------------------------
 def not_finite(f: Facts, stat: Stat, run: Pass) -> Answer:
     name = f.name
-    said = f"{name}.grad is {'NaN' if stat.nan else 'infinite'}"
+    said = f"{name}.grad {f.verb} {'NaN' if stat.nan else 'infinite'}"
     said += f" in {stat.nan + stat.infinite} of {stat.count} elements" if stat.count > 1 else ""
     odd = [(turn, sent) for turn, sent in run.towards(f) if sent.odd == "bad"]
     if odd:
@@ -85,6 +111,17 @@ def at_a_node(f: Facts, said: str, turn: Turn, sent: Sent) -> Answer:
     choosing = next((n for n in above if op_name(n) in CHOOSING), None)
     notes = {id(node): sent.note}
     chain = [*f.made(), *f.lines(below, notes), *f.lines(above, notes)]
+    source = source_of_bad(node)
+    if source is not None:
+        notes[id(source)] = f"{type(source).__name__}: {POLES[op_name(source)][0]}"
+        chain = [*f.made(), *f.lines([source, node], notes), *f.lines(above)]
+        return Answer(
+            f"not finite at {op_name(source)}",
+            f"{said}: {type(source).__name__} gave a number that is not finite, and its product is "
+            "differentiated.",
+            chain,
+            f"keep the argument away from there: {instead_of(source)}.",
+        )
     instead = instead_of(node)
     if "0 * inf" in sent.note and choosing is not None:
         notes[id(choosing)] = (
@@ -150,7 +187,7 @@ def suspects(f: Facts, said: str, trouble: str) -> Answer:
                                              id(choice): "hands 0 to the branch not taken"})],
                     "make the argument safe before the function, with a `where` inside too: "
                     "`safe = torch.where(mask, x, 1.0)`, then `torch.where(mask, f(safe), other)`. "
-                    + FREED,
+                    + then(FREED),
                 )  # fmt: skip
     notes = {id(n): POLES[op_name(n)][0] for n in found}
     if found:
@@ -160,7 +197,7 @@ def suspects(f: Facts, said: str, trouble: str) -> Answer:
             f"{', '.join(dict.fromkeys(type(n).__name__ for n in found))}, whose derivative can be "
             "infinite.",
             [*f.made(), *f.lines(found[:6], notes)],
-            f"keep the argument away from there: {instead_of(found[0])}. {FREED}",
+            f"keep the argument away from there: {instead_of(found[0])}. {then(FREED)}",
         )
     return Answer("not finite", f"{said}. {trouble}".rstrip(), f.made(), FREED)
 
@@ -171,17 +208,16 @@ def zero(f: Facts, run: Pass) -> Answer:
     dead = [(turn, sent) for turn, sent in run.towards(f) if sent.odd == "zero"]
     if not dead:
         return zero_without_values(f, run)
-    turn, sent = dead[0]
-    node = turn.node
-    chain = [*f.made()]
-    for other, gone in dead[:3]:
-        chain += f.lines(f.path_from(other.node), {id(other.node): gone.note})
+    node = dead[-1][0].node  # what the others left went through it
+    notes = {id(turn.node): sent.note for turn, sent in dead}
+    shown = {id(n): n for turn, _ in dead[-3:] for n in f.path_from(turn.node)}
     if f.y is not None and f.y.grad_fn is not None:
-        chain += f.lines(f.way(f.y.grad_fn, node))
+        shown.update({id(n): n for n in f.way(f.y.grad_fn, node)})
     return Answer(
         zero_kind(node),
-        f"{name}.grad is 0: the gradient came as far as {type(node).__name__}, and became 0 there.",
-        chain,
+        f"{name}.grad {f.verb} 0: the gradient came as far as {type(node).__name__}, and became 0 "
+        "there.",
+        [*f.made(), *f.lines(sorted(shown.values(), key=lambda n: int(n._seq_nr)), notes)],
         ADVICE.get(zero_kind(node), "look at the values that this line was given."),
     )
 
@@ -191,15 +227,18 @@ def zero_without_values(f: Facts, run: Pass) -> Answer:
     if run.turns and len(f.users) > 1:
         return Answer(
             "cancels",
-            f"{name}.grad is 0: {len(f.users)} paths lead to {name}, and their gradients cancel.",
+            f"{name}.grad {f.verb} 0: {len(f.users)} paths lead to {name}, and their gradients cancel.",
             [*f.made(), *f.lines(f.users[:6])],
             "what is computed does not depend on it, to first order: x - x, or a sum of softmax.",
         )
     found = sorted((n for n in f.above if zero_kind(n) != "zero"), key=lambda n: int(n._seq_nr))
-    notes = {id(n): note_zero(n, 0).partition("; ")[2] if op_name(n) not in ("mul",) else "" for n in found}
+    notes = {
+        id(n): note_zero(n, 0).partition("; ")[2] if op_name(n) not in ("mul",) else ""
+        for n in found
+    }
     chain = [*f.made(), *f.lines(found[:6], {k: f"may be why: {v}" for k, v in notes.items() if v})]
     return Answer(
-        "zero", f"{name}.grad is 0 everywhere.", chain,
+        "zero", f"{name}.grad {f.verb} 0 everywhere.", chain,
         FREED if found or not run.turns else "it may be a point where the derivative is 0.",
     )  # fmt: skip
 
@@ -209,7 +248,7 @@ def zero_kind(node: Any) -> str:
     for kind, words in KINDS.items():
         if name in words.split():
             return kind
-    if type(node).__name__ == "CopySlices":
+    if type(node).__name__ == "CopySlices" or name.startswith("fill"):
         return "overwritten"
     return "step function" if "Flat" in [c.__name__ for c in type(node._op).__mro__] else "zero"
 
@@ -220,7 +259,7 @@ KINDS: Final = {
     "clamped": "clamp_numbers clamp hardtanh clamp_min clamp_max",
     "not chosen": "where masked_fill max max_dim amax maximum min min_dim amin minimum",
     "multiplied by zero": "mul mm addmm bmm",
-    "overwritten": "fill_ zero copy fill",
+    "overwritten": "zero copy",
 }
 ADVICE: Final = {
     "dead relu": "a smaller learning rate or other initial weights keep inputs above 0; leaky_relu, "
@@ -242,7 +281,7 @@ def large(f: Facts, stat: Stat, run: Pass) -> Answer:
     name = f.name
     steps = run.towards(f)
     jump = next(((turn, sent) for turn, sent in steps if sent.odd == "large"), None)
-    said = f"{name}.grad is large, {number(stat.biggest)} at most"
+    said = f"{name}.grad {f.verb} large, {number(stat.biggest)} at most"
     if jump is not None:
         node = jump[0].node
         above = f.way(f.y.grad_fn, node) if f.y is not None and f.y.grad_fn is not None else []
@@ -321,10 +360,16 @@ def summed(f: Facts, grad: Any, times: int) -> Answer:
 
 
 def fine(f: Facts, grad: Any, stat: Stat) -> Answer:
-    path = f.path(f.y) if f.y is not None and f.y.grad_fn is not None else f.path_from(f.newest_above())
+    path = (
+        f.path(f.y)
+        if f.y is not None and f.y.grad_fn is not None
+        else f.path_from(f.newest_above())
+    )
+    bad = f.y is not None and stat_of([f.y]).bad
+    loss = f" But {f.names.of(f.y) or 'the loss'} itself is {short(f.y)}." if bad else ""
     part = f" ({stat.zeros} of {stat.count} elements are 0)" if stat.zeros else ""
     return Answer(
         "fine",
-        f"{f.name}.grad is {short(grad)}{part}: nothing about it is odd.",
+        f"{f.name}.grad {f.verb} {short(grad)}{part}: nothing about it is odd.{loss}",
         [*f.made(), *f.lines(path)],
     )
