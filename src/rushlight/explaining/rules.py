@@ -15,7 +15,8 @@ def rule_of(node: Any) -> str:
     op = node._op
     if op is None:
         return "the backward you wrote" if hasattr(node, "_calls_user") else ""
-    return formula_in(type(op)) or said_of(type(op))
+    cls: Any = type(op)
+    return formula_in(cls) or said_of(cls)
 
 
 @functools.cache

@@ -47,10 +47,10 @@ POLES: Final = {
     "pow_number": ("the derivative of this power is infinite at 0", "`(x + eps) ** p`"),
     "pow": ("the derivative of this power is not finite at 0", "`(x + eps) ** p`"),
     "linalg_vector_norm": ("a norm has no derivative at 0", "`(x * x).sum().add(eps).sqrt()`"),
-    "std": ("the standard deviation of equal numbers has no derivative", "`(x.var() + eps).sqrt()`"),
-    "acos": ("the derivative of acos is infinite at -1 and 1", "`x.clamp(-1 + eps, 1 - eps).acos()`"),
-    "asin": ("the derivative of asin is infinite at -1 and 1", "`x.clamp(-1 + eps, 1 - eps).asin()`"),
-    "atanh": ("the derivative of atanh is infinite at -1 and 1", "`x.clamp(-1 + eps, 1 - eps).atanh()`"),
+    "std": ("the deviation of equal numbers has no derivative", "`(x.var() + eps).sqrt()`"),
+    "acos": ("the derivative of acos is infinite at -1 and 1", "`x.clamp(-1 + eps, 1 - eps)`"),
+    "asin": ("the derivative of asin is infinite at -1 and 1", "`x.clamp(-1 + eps, 1 - eps)`"),
+    "atanh": ("the derivative of atanh is infinite at -1 and 1", "`x.clamp(-1 + eps, 1 - eps)`"),
     "atan2": ("atan2 has no derivative at the origin", "`atan2(y, x + eps)`"),
     "xlogy": ("the derivative of log is infinite at 0", "`y.clamp(min=eps)`"),
     "binary_cross_entropy": ("a probability is 0 or 1", "`binary_cross_entropy_with_logits`"),
@@ -139,8 +139,10 @@ def note_zero(node: Any, i: int) -> str:
 
 
 def factor(x: Any) -> str:
-    if isinstance(x, TensorBase) and bool((wrap(x._array) != 0).any()):  # type: ignore[operator]
-        return "numbers that are 0 where the gradient is not"
+    if isinstance(x, TensorBase):
+        t: Any = x
+        if bool((t != 0).any()):
+            return "numbers that are 0 where the gradient is not"
     return "0"
 
 

@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from rushlight.autograd.profiler_table import format_time
 from rushlight.autograd.profiler_util import shown_place
-from rushlight.viz.page import page, table, write
+from rushlight.viz.sheet import page, table, write
 
 ROOT: Final = "all"
 THIN: Final = 1e-3  # of the whole: narrower boxes are left out

@@ -13,7 +13,7 @@ from rushlight.autograd.api import as_tuple, root_edge
 from rushlight.core.engine.traverse import end_of, reachable
 from rushlight.core.graph import Node, TensorBase
 from rushlight.core.saved.packed import Packed
-from rushlight.viz.page import page, table, write
+from rushlight.viz.sheet import page, table, write
 
 MANY: Final = 3  # iterations that are more than a coincidence
 
