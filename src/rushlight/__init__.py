@@ -179,7 +179,6 @@ for _name in """
 
 # What PyTorch has not, so that `dir` does not show it; imported when first used, likewise.
 _OURS = {"viz": "", "explain": "explaining", "why": "reasons"}
-||||||| 5a18ce5
 
 # Shown by `dir`; PyTorch does not give them to `from torch import *`.
 _NOT_STARRED = set("""

@@ -86,7 +86,7 @@ def not_a_leaf(f: Facts) -> Answer:
         f"({type(node).__name__}), and backward() keeps gradients of leaves only."
     )
     text = node.where.source
-    leaves = [t for t in f.leaves_behind() if f.names.of(t)]
+    leaves = [t for t in f.leaves_behind() if f.names.of_tensor(t)]
     if re.search(rf"\b{re.escape(name)}\s*=.*\b{re.escape(name)}\b", text) and leaves == []:
         return Answer(
             "no longer a leaf",
@@ -142,7 +142,7 @@ def cleared(f: Facts, freed: Any) -> Answer:
 
 def not_called(f: Facts, y: Any) -> Answer:
     name = f.name
-    loss = f.names.of(y) if y is not None else ""
+    loss = f.names.of_tensor(y) if y is not None else ""
     path = f.path(y) if y is not None else f.path_from(f.newest_above())
     reset = f.program.call_of("zero_grad")
     called = loss and loss in f.program.backward_names()
@@ -180,7 +180,7 @@ def cut_in_log(f: Facts) -> bool:
 
 def cut_or_unused(f: Facts) -> Answer:
     name = f.name
-    loss = f.names.of(f.y) if f.y is not None else ""
+    loss = f.names.of_tensor(f.y) if f.y is not None else ""
     goal = loss or "the loss"
     found = cut_seen(f) or cut_read(f)
     if found is not None:
@@ -228,7 +228,9 @@ def unused(f: Facts, goal: str) -> Answer:
             f"call `self.{part}` in forward(), or take the module out.",
         )
     others = (
-        [n for n in (f.names.of(t) for t in f.leaves_behind(f.y)) if n] if f.y is not None else []
+        [n for n in (f.names.of_tensor(t) for t in f.leaves_behind(f.y)) if n]
+        if f.y is not None
+        else []
     )
     says = f"{name}.grad is None: no operation that is recorded has used {name}"
     says += f", and the graph of {goal} does not lead to it." if f.y is not None else "."
@@ -265,7 +267,7 @@ def cut_seen(f: Facts) -> tuple[str, list[Link], bool] | None:
 
 def cut_read(f: Facts) -> tuple[str, list[Link], bool] | None:
     """The cut, by what the source says."""
-    loss = f.names.of(f.y) if f.y is not None else next(iter(f.program.backward_names()), "")
+    loss = f.names.of_tensor(f.y) if f.y is not None else next(iter(f.program.backward_names()), "")
     cuts = f.program.cuts(f.name, loss)
     if not cuts:
         return None

@@ -25,7 +25,7 @@ class Facts:
     def __init__(self, x: Any, y: Any, names: Names, frame: FrameType | None) -> None:
         self.x = x
         self.names = names
-        self.name = names.of(x) or "the tensor"
+        self.name = names.of_tensor(x) or "the tensor"
         self.grad = x._accumulated_grad  # `.grad` would warn of tensors that are not leaves
         self.node = x.grad_fn
         self.leaf = x.is_leaf
@@ -147,7 +147,7 @@ class Facts:
         known = [t for t in self.names.known if t is not self.x]
         for name in self.program.backward_names():
             for t in known:
-                if self.names.of(t) == name:
+                if self.names.of_tensor(t) == name:
                     return t
         found = [t for t in known if t.grad_fn in self.above and t.numel() == 1]
         return max(found, key=lambda t: int(t.grad_fn._seq_nr), default=None)

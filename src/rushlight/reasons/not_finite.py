@@ -87,7 +87,7 @@ def forward_was_bad(f: Facts, said: str) -> Answer:
             )
     return Answer(
         "forward not finite",
-        f"{said}: {f.names.of(f.y) or 'the loss'} itself, or the gradient given to backward(), is "
+        f"{said}: {f.names.of_tensor(f.y) or 'the loss'} itself, or the gradient given to backward(), is "
         "not finite.",
         f.lines(f.path(f.y)),
         "look at the values of the forward pass.",

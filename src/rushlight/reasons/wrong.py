@@ -138,7 +138,7 @@ def fine(f: Facts, grad: Any, stat: Stat) -> Answer:
         else f.path_from(f.newest_above())
     )
     bad = f.y is not None and stat_of([f.y]).bad
-    loss = f" But {f.names.of(f.y) or 'the loss'} itself is {short(f.y)}." if bad else ""
+    loss = f" But {f.names.of_tensor(f.y) or 'the loss'} itself is {short(f.y)}." if bad else ""
     part = f" ({stat.zeros} of {stat.size} elements are 0)" if stat.zeros else ""
     return Answer(
         "fine",

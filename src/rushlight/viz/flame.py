@@ -1,5 +1,5 @@
-"""`viz.flame`: a profile as a page: where the time goes by line, forward and backward, as tables and
-as a flame graph."""
+"""`viz.flame`: a profile as a page: where the time goes by line, forward and backward, in tables and
+as a flame graph. `flame.js` draws that, `sheet.css` says how things look."""
 
 from __future__ import annotations
 
@@ -8,41 +8,10 @@ from typing import Any, Final
 
 from rushlight.autograd.profiler_table import format_time
 from rushlight.autograd.profiler_util import shown_place
-from rushlight.viz.sheet import page, table, write
+from rushlight.viz.sheet import beside, page, table, write
 
 ROOT: Final = "all"
 THIN: Final = 1e-3  # of the whole: narrower boxes are left out
-
-STYLE: Final = """
-#flame{position:relative;font:12px ui-monospace,monospace;user-select:none}
-#flame button{position:absolute;height:20px;overflow:hidden;white-space:nowrap;text-align:left;
-font:inherit;box-sizing:border-box;border:1px solid var(--paper);border-radius:3px;color:#14181f}
-#flame button.l{background:#c9d6e8}#flame button.f{background:#8fc7a5}
-#flame button.b{background:#f0b27f}#flame button.r{background:#cfc3e6}
-#flame button.hit{outline:3px solid #d6336c;z-index:1}
-#flame button:focus-visible{outline:3px solid #1c7ed6;z-index:2}
-#said{min-height:1.5em;font:13px ui-monospace,monospace;overflow-wrap:anywhere}
-.key b{display:inline-block;width:.8em;height:.8em;border-radius:2px;margin:0 .3em 0 1em}
-input{font:inherit;padding:.2rem .5rem;max-width:100%}
-"""
-SCRIPT: Final = """
-const root=JSON.parse(document.getElementById("data").textContent),flame=document.getElementById("flame"),
-said=document.getElementById("said"),find=document.getElementById("find");let top_=root;
-const time=v=>v>=1e6?(v/1e6).toFixed(2)+" s":v>=1e3?(v/1e3).toFixed(2)+" ms":v.toFixed(1)+" us";
-const tell=n=>n.n+(n.s?"   "+n.s:"")+"   "+time(n.v)+", "+(100*n.v/root.v).toFixed(1)+"%"+(n.k?", "+n.k+" calls":"");
-function draw(focus){flame.textContent="";let deep=0,made=null;const word=find.value.toLowerCase();
-(function box(n,x,w,d){deep=Math.max(deep,d);const b=document.createElement("button");
-b.className=n.c+(word&&(n.n+" "+(n.s||"")).toLowerCase().includes(word)?" hit":"");
-b.textContent=n.n+(n.s?"  "+n.s:"");b.title=tell(n);b.setAttribute("aria-label",tell(n));
-b.style.cssText=`left:${100*x}%;width:${100*w}%;top:${22*d}px;padding:0 ${w>.02?3:0}px`;
-b.onmouseenter=b.onfocus=()=>said.textContent=tell(n);b.onclick=()=>{top_=n===top_&&n.up||n;draw(true)};
-flame.append(b);if(n===top_)made=b;let at=x;
-for(const c of n.i||[]){c.up=n;const part=w*c.v/n.v;if(part>.002)box(c,at,part,d+1);at+=part}})(top_,0,1,0);
-flame.style.height=22*(deep+1)+"px";if(focus&&made)made.focus()}
-find.oninput=()=>draw(false);
-addEventListener("keydown",e=>{if(e.key==="Escape"){top_=root;find.value="";draw(true)}
-if(e.key==="/"&&document.activeElement!==find){e.preventDefault();find.focus()}});draw(false);
-"""
 
 
 class Box:
@@ -50,7 +19,7 @@ class Box:
 
     def __init__(self, name: str, kind: str, source: str = "") -> None:
         self.name = name
-        self.kind = kind  # l: a line, f: an op, b: a backward node, r: a range
+        self.kind = kind  # 'line', 'forward', 'backward' or 'range'
         self.source = source
         self.own = 0.0
         self.calls = 0
@@ -101,7 +70,7 @@ class FlamePage:
 
     def __init__(self, events: Any) -> None:
         self.events = events
-        self.root = Box(ROOT, "r")
+        self.root = Box(ROOT, "range")
         found: dict[str, LineTime] = {}
         for event in events:
             cost = max(0.0, event.self_cpu_time_total)
@@ -139,22 +108,22 @@ class FlamePage:
         most = max([1e-9, *(line.total for line in self.lines)])
         shown = self.lines[:100]
         rows = [
-            (format_time(x.total), format_time(x.forward), format_time(x.backward), x.calls,
-             f"{x.place}  {x.source}")
+            (format_time(x.total), f"{x.place}  {x.source}", format_time(x.forward),
+             format_time(x.backward), x.calls)
             for x in shown
         ]  # fmt: skip
         averages = sorted(self.events.key_averages(), key=lambda e: -e.self_cpu_time_total)[:40]
         ops = [
-            (format_time(e.self_cpu_time_total), format_time(e.cpu_time_total), e.count, e.key,
+            (format_time(e.self_cpu_time_total), e.key, format_time(e.cpu_time_total), e.count,
              ", ".join(list(e.places)[:3]))
             for e in averages
         ]  # fmt: skip
         return (
             "<h2>By line</h2>"
-            + table(["#total", "#forward", "#backward", "#calls", "`line"], rows,
+            + table(["#total", "`line", "#forward", "#backward", "#calls"], rows,
                     [x.total / most for x in shown])
             + "<h2>By operation</h2>"
-            + table(["#self", "#total", "#calls", "name", "lines"], ops)
+            + table(["#self", "name", "#total", "#calls", "lines"], ops)
         )  # fmt: skip
 
     def html(self) -> str:
@@ -163,14 +132,14 @@ class FlamePage:
         data = json.dumps(self.root.plain(whole)).replace("<", "\\u003c")
         body = (
             f'<p class="key">{format_time(whole)} in {len(self.events)} events.'
-            '<b style="background:#c9d6e8"></b>line <b style="background:#8fc7a5"></b>operation'
-            '<b style="background:#f0b27f"></b>backward <b style="background:#cfc3e6"></b>range</p>'
+            '<b class="line"></b>line <b class="forward"></b>operation <b class="backward"></b>'
+            'backward <b class="range"></b>range</p>'
             '<p><input id="find" type="search" placeholder="search ( / )" aria-label="search">'
             ' <span class="dim">click or Enter: zoom in, again: out; Esc: all</span></p>'
             '<div id="flame"></div><p id="said" aria-live="polite"></p>'
             f'{self._tables()}<script id="data" type="application/json">{data}</script>'
         )
-        return page("Where the time goes", body, STYLE, SCRIPT)
+        return page("Where the time goes", body, beside("flame.js"))
 
     def save(self, path: Any) -> None:
         """Write the page: `profile.html`."""
@@ -194,16 +163,16 @@ def path_of(event: Any) -> list[tuple[str, str, str]]:
     for each in reversed(chain):
         place = shown_place(each.where)
         if each.is_user_annotation:
-            found.append((each.name, "r", ""))
+            found.append((each.name, "range", ""))
             continue
         if each is event and len(each.stack) > 1:
-            found += [(text, "l", "") for text in map(frame, reversed(each.stack[1:])) if
-                      (text, "l", "") not in found]  # fmt: skip
+            found += [(text, "line", "") for text in map(frame, reversed(each.stack[1:])) if
+                      (text, "line", "") not in found]  # fmt: skip
         if place and place != line:
-            found.append((place, "l", each.where.source))
+            found.append((place, "line", each.where.source))
             line = place
         name = each.name.replace("autograd::engine::evaluate_function: ", "engine, ")
-        found.append((name, "b" if is_backward(each) else "f", ""))
+        found.append((name, "backward" if is_backward(each) else "forward", ""))
     return found
 
 

@@ -100,14 +100,14 @@ class MemoryReport:
     def _body(self) -> str:
         most = max([1, *(line.bytes for line in self.lines)])
         rows = [
-            (size(line.bytes), line.storages, line.nodes, line.place) for line in self.lines[:200]
+            (size(line.bytes), line.place, line.storages, line.nodes) for line in self.lines[:200]
         ]
         parts = [line.bytes / most for line in self.lines[:200]]
         values = [(size(held), text, place) for held, text, place in self.values()[:50]]
         warned = "".join(f'<p class="warn">{text}</p>' for text in map(escape, self.warnings))
         return (
             f"<p>{escape(self.head)}</p>{warned}<h2>By line</h2>"
-            + table(["#held", "#storages", "#nodes", "`line"], rows, parts)
+            + table(["#held", "`line", "#storages", "#nodes"], rows, parts)
             + "<h2>The largest values</h2>"
             + table(["#held", "value", "`line"], values)
         )

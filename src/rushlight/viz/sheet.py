@@ -5,33 +5,24 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from html import escape
 from pathlib import Path
-from typing import Any, Final
-
-STYLE: Final = """
-:root{color-scheme:light dark;--ink:#1d2433;--dim:#5d6778;--paper:#fff;--line:#dde2ea;--bar:#9cc3ef}
-@media (prefers-color-scheme:dark){:root{--ink:#e4e8ef;--dim:#98a2b3;--paper:#14181f;
---line:#2c3440;--bar:#2f5f96}}
-body{margin:1rem auto;max-width:70rem;padding:0 1rem;background:var(--paper);color:var(--ink);
-font:15px/1.45 system-ui,sans-serif}
-h1{font-size:1.25rem}h2{font-size:1.05rem;margin-top:1.6rem}
-.scroll{overflow-x:auto}table{border-collapse:collapse;width:100%}
-th,td{padding:.2rem .6rem;border-bottom:1px solid var(--line);text-align:left;white-space:nowrap}
-th{color:var(--dim);font-weight:500}td.n,th.n{text-align:right;font-variant-numeric:tabular-nums}
-td.c{white-space:normal;min-width:16rem}code{font:13px ui-monospace,monospace}.dim{color:var(--dim)}
-.warn{border-left:4px solid #d9822b;padding:.3rem .8rem}
-td.bar{background:linear-gradient(to right,var(--bar) var(--part),transparent var(--part))}
-"""
+from typing import Any
 
 
-def page(title: str, body: str, style: str = "", script: str = "") -> str:
+def page(title: str, body: str, script: str = "") -> str:
     """A whole page; `title` is escaped, the rest is HTML already."""
+    style = beside("sheet.css")
     code = f"<script>{script}</script>" if script else ""
     return (
         '<!doctype html><html lang="en"><head><meta charset="utf-8">'
         '<meta name="viewport" content="width=device-width, initial-scale=1">'
-        f"<title>{escape(title)}</title><style>{STYLE}{style}</style></head>"
+        f"<title>{escape(title)}</title><style>{style}</style></head>"
         f"<body><h1>{escape(title)}</h1>{body}{code}</body></html>"
     )
+
+
+def beside(name: str) -> str:
+    """A file that lies beside this one."""
+    return Path(__file__).with_name(name).read_text("utf-8")
 
 
 def table(heads: Sequence[str], rows: Iterable[Sequence[Any]], parts: Sequence[float] = ()) -> str:
