@@ -290,9 +290,7 @@ def _in_parts(folder: _Folder, children: list[Child]) -> list[Child]:
                 continue
             ids = [_first(part[0]), _last(part[-1])]
             titles = [folder.items[i].title for i in ids]
-            found.append(
-                folder.group("part", f"{titles[0]} … {titles[1]}", _in_parts(folder, part))
-            )
+            found.append(folder.group("part", f"{titles[0]} … {titles[1]}", _in_parts(folder, part)))
         children = found
     return children
 

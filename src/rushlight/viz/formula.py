@@ -32,9 +32,7 @@ def mathml(box: Box) -> str:
 
 def boxes_of(rule: Rule) -> list[Box]:
     """A line for each gradient; none if the rule is to be read in its source."""
-    return [
-        _equation(f"d{input}" if len(input) == 1 else f"d {input}", t) for input, t in rule.grads
-    ]
+    return [_equation(f"d{input}" if len(input) == 1 else f"d {input}", t) for input, t in rule.grads]
 
 
 def forward_box(rule: Rule) -> Box | None:

@@ -58,9 +58,7 @@ def number(value: Any) -> Box:
         return Box("number", (f"({value:.4g})",))
     if isinstance(value, float):
         for known, text in _KNOWN.items():
-            if value == known or (
-                math.isfinite(known) and math.isclose(value, known, rel_tol=1e-6)
-            ):
+            if value == known or (math.isfinite(known) and math.isclose(value, known, rel_tol=1e-6)):
                 return Box("number", (text,), PRODUCT if "/" in text else ATOM)
         if value == int(value) if math.isfinite(value) and abs(value) < 1e15 else False:
             value = int(value)
