@@ -131,6 +131,8 @@ def note_zero(node: Any, i: int) -> str:
         said = "the other branch was taken everywhere"
     elif name in LARGEST:
         said = "another element or operand was chosen: what is not chosen gets 0"
+    elif name == "linalg_vector_norm":
+        said = "a norm has a corner at 0, where 0 is taken for its derivative"
     elif name == "mul" and len(values) == 2:
         said = f"it is multiplied by {factor(values[1 - i] if i < 2 else None)}"
     elif name in ("mm", "addmm", "bmm", "matmul"):

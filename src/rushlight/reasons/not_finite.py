@@ -32,7 +32,7 @@ def not_finite(f: Facts, stat: Stat, run: Pass) -> Answer:
 def at_a_node(f: Facts, said: str, turn: Turn, sent: Sent) -> Answer:
     node = turn.node
     below = f.path_from(node)
-    above = f.way(f.y.grad_fn, node) if f.y is not None and f.y.grad_fn is not None else []
+    above = f.after(node)
     choosing = next((n for n in above if op_name(n) in CHOOSING), None)
     notes = {id(node): sent.note}
     chain = [*f.made(), *f.lines(below, notes), *f.lines(above, notes)]
@@ -62,12 +62,13 @@ def at_a_node(f: Facts, said: str, turn: Turn, sent: Sent) -> Answer:
             "`safe = torch.where(mask, x, 1.0)`, then `torch.where(mask, f(safe), other)`.",
         )
     if "0 * inf" in sent.note:
-        said += ": 0 * inf. A factor of 0 does not protect from an infinite derivative"
+        said += f": 0 * inf at {type(node).__name__}. A factor of 0 does not protect from an "
+        said += "infinite derivative."
     else:
-        said += ": it became so at one node"
+        said += f": {type(node).__name__} makes it so."
     return Answer(
         "0 * inf" if "0 * inf" in sent.note else f"not finite at {op_name(node) or 'a node'}",
-        f"{said}, {type(node).__name__}.",
+        said,
         chain,
         f"keep the argument away from there: {instead}." if instead else
         "look at the values that this line was given.",
@@ -85,11 +86,11 @@ def forward_was_bad(f: Facts, said: str) -> Answer:
                 f.lines([node], {id(node): "the first line whose values are not finite"}),
                 "look at the values that this line was given, and made.",
             )
+    loss = f.names.of_tensor(f.y) if f.y is not None else ""
     return Answer(
         "forward not finite",
-        f"{said}: {f.names.of_tensor(f.y) or 'the loss'} itself, or the gradient given to backward(), is "
-        "not finite.",
-        f.lines(f.path(f.y)),
+        f"{said}: {loss or 'the loss'} itself, or the gradient given to backward(), is not finite.",
+        f.lines(f.path_from(f.newest_above())),
         "look at the values of the forward pass.",
     )
 

@@ -18,8 +18,7 @@ def zero(f: Facts, run: Pass) -> Answer:
     node = dead[-1][0].node  # what the others left went through it
     notes = {id(turn.node): sent.note for turn, sent in dead}
     shown = {id(n): n for turn, _ in dead[-3:] for n in f.path_from(turn.node)}
-    if f.y is not None and f.y.grad_fn is not None:
-        shown.update({id(n): n for n in f.way(f.y.grad_fn, node)})
+    shown.update({id(n): n for n in f.after(node)})
     return Answer(
         zero_kind(node),
         f"{name}.grad {f.verb} 0: the gradient came as far as {type(node).__name__}, and became 0 "
@@ -36,7 +35,8 @@ def zero_without_values(f: Facts, run: Pass) -> Answer:
             "cancels",
             f"{name}.grad {f.verb} 0: {len(f.users)} paths lead to {name}, and they cancel.",
             [*f.made(), *f.lines(f.users[:6])],
-            "what is computed does not depend on it, to first order: x - x, or a sum of softmax.",
+            "nothing, if that is meant: the result does not depend on it, as x - x does not, or the "
+            "sum of a softmax.",
         )
     found = sorted((n for n in f.above if zero_kind(n) != "zero"), key=lambda n: int(n._seq_nr))
     notes = {
@@ -67,6 +67,7 @@ KINDS: Final = {
     "not chosen": "where masked_fill max max_dim amax maximum min min_dim amin minimum",
     "multiplied by zero": "mul mm addmm bmm",
     "overwritten": "zero copy",
+    "norm at zero": "linalg_vector_norm",
 }
 ADVICE: Final = {
     "dead relu": "a smaller learning rate or other initial weights keep inputs above 0; "
@@ -77,6 +78,7 @@ ADVICE: Final = {
     "not chosen": "a soft choice (softmax, logsumexp) gives each element a part of the gradient.",
     "multiplied by zero": "look at the mask or weight on this line: 0 times anything is 0, and so "
     "is its derivative. Are the weights initialised with zeros?",
+    "norm at zero": "start from other values, or use the square: `(x * x).sum()`.",
     "overwritten": "write to a copy, or use `torch.where` or `torch.cat` to put parts together.",
     "step function": "use a smooth function, or pass the gradient straight through: "
     "`y = x + (x.round() - x).detach()`.",

@@ -1,5 +1,5 @@
-"""`viz.flame`: a profile as a page: where the time goes by line, forward and backward, in tables and
-as a flame graph. `flame.js` draws that, `sheet.css` says how things look."""
+"""`viz.flame`: a profile as a page: where the time goes by line, forward and backward, in tables
+and as a flame graph. `flame.js` draws that, `sheet.css` says how things look."""
 
 from __future__ import annotations
 
