@@ -36,7 +36,7 @@ class Row:
         if step.leaf is not None:
             name, g = names.leaf(step.leaf), step.grads[0]
             held = step.leaf.grad
-            self.rule = [f"{name}.grad + g" if names.of_tensor(step.leaf) else "its .grad + g"]
+            self.rule = [step.rule]
             if held is None:
                 self.ends = [f"{name}.grad = {short(g)}"]
             else:
@@ -90,7 +90,7 @@ class Explanation:
                 before = ""
             line = "" if row.line is None else str(row.line)
             if line and line != before:
-                lines.append(textwrap.shorten(line, self.width, placeholder=" ..."))
+                lines.append(line if len(line) <= self.width else line[: self.width - 4] + " ...")
             before = line or before
             name = [row.name, row.made] if row.made else [row.name]
             cells = [[str(row.number).rjust(digits)], name, row.rule, row.came, row.outs(numbers)]

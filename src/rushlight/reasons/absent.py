@@ -44,7 +44,7 @@ def not_asked(f: Facts) -> Answer:
         return Answer(
             "frozen",
             f"{name}.grad is None: the parameter is frozen, its requires_grad is False.",
-            [Link(late)] if late and "requires_grad_" in late else [],
+            [Link(late)] if name.split(".")[0] in late else [],
             f"call `{name}.requires_grad_()` before the forward pass, or on the whole module: "
             "`module.requires_grad_()`.",
         )

@@ -73,6 +73,15 @@ def kept(node: Any) -> list[Any]:
     ]
 
 
+def has_pole(node: Any) -> bool:
+    """Whether the derivative of a node is infinite, or has none, for some finite numbers."""
+    name = op_name(node)
+    if name == "pow_number":
+        power = node._op.exponent
+        return not (isinstance(power, (int, float)) and (power >= 1 or power == 0))
+    return name in POLES
+
+
 def numbers(x: Any) -> str:
     """How many numbers a tensor has, for a sentence."""
     if not isinstance(x, TensorBase):
@@ -106,7 +115,7 @@ def source_of_bad(node: Any) -> Any:
     if op_name(node) not in ("mul", "mm", "addmm", "bmm"):
         return None
     for target in node._next_edges:
-        if op_name(target) in POLES if isinstance(target, Node) else False:
+        if isinstance(target, Node) and has_pole(target):
             return target
     return None
 
