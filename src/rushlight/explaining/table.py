@@ -133,7 +133,7 @@ def explain(
 
     >>> x = torch.tensor(3., requires_grad=True)
     >>> y = x * x
-    >>> text = str(torch.explain(y, show=False))
+    >>> text = str(torch.explain(y, names={"x": x, "y": y}, show=False))
     >>> print(text.splitlines()[0])
     The backward pass of y = 9, from the gradient 1: 2 steps, the newest node first.
     """

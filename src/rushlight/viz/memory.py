@@ -257,7 +257,7 @@ def memory(outputs: Any, *, warn: bool = True) -> MemoryReport:
     >>> x = torch.ones(1000, requires_grad=True)
     >>> y = x.exp().sin().sum()
     >>> print(torch.viz.memory(y).head)
-    7.8 KB held for backward, in 2 storages of 3 nodes
+    3.9 KB held for backward, in 1 storage of 3 nodes
     """
     roots = [root_edge(out, i)[0] for i, out in enumerate(as_tuple(outputs))]
     nodes = sorted(reachable(roots, None), key=lambda node: int(node._seq_nr))
