@@ -27,12 +27,13 @@ def formula(node: Any, shapes: Shapes | None = None) -> str:
 
 def mathml(box: Box) -> str:
     """A formula as a MathML element."""
-    return f'<math display="block">{_element(box)}</math>'
+    return f'<math displaystyle="true">{_element(box)}</math>'
 
 
 def boxes_of(rule: Rule) -> list[Box]:
     """A line for each gradient; none if the rule is to be read in its source."""
-    return [_equation(f"d{input}" if len(input) == 1 else f"d {input}", t) for input, t in rule.grads]
+    gap = {1: ""}
+    return [_equation(f"d{gap.get(len(n), ' ')}{n}", term) for n, term in rule.grads]
 
 
 def forward_box(rule: Rule) -> Box | None:
@@ -135,7 +136,8 @@ def _grouped(box: Box) -> str:
 def _name_element(text: str) -> str:
     if text.startswith("d ") or (len(text) == 2 and text[0] == "d"):  # a gradient: d, and whose
         whose = _name_element(text[1:].strip())
-        return f'<mrow><mi mathvariant="normal">d</mi>{whose}</mrow>'
+        gap = '<mspace width="0.15em"/>' if text[1] == " " else ""
+        return f'<mrow><mi mathvariant="normal">d</mi>{gap}{whose}</mrow>'
     if len(text) > 1 and text[0] == "x" and text[1:].isdigit():
         return f"<msub><mi>x</mi><mn>{text[1:]}</mn></msub>"
     return f"<mi>{escape(text)}</mi>"

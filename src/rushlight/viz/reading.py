@@ -105,11 +105,12 @@ def _item_of(i: int, node: Any, names: Names, shapes: Shapes) -> Item:
     if isinstance(node, CopySlicesBase):
         title = "write into a view"
     item = Item(i, kind, title, names.of_output(node, 0), graph_node=node)
-    if node._output_metas is None or len(node._output_metas) == 1:
-        _set_like(item, shapes.of_output(node, 0))
+    _set_like(item, shapes.of_output(node, 0))
     if node._code is not None:
         item.place = place_of(node)
     item.details = _details(node, op)
+    if node._output_metas is not None and len(node._output_metas) > 1:
+        item.details["outputs"] = f"{len(node._output_metas)}, the first of which is shown here"
     return item
 
 
@@ -185,7 +186,7 @@ class _Reader:
                     self.read_constant(i, source, titles[source], value)
 
     def read_constant(self, i: int, at: int, title: str, value: Any) -> None:
-        """An input of the user's that wants no gradient, which a node keeps for the gradients of others."""
+        """A tensor of the user's that wants no gradient, which a node keeps for others' ones."""
         name = self.names.of_array(value)  # what has no name was made on the way: a mask, zeros
         if not name:
             return
