@@ -28,10 +28,8 @@ class Row:
         self.made = f"of {made}" if made else ""
         self.gone: list[tuple[str, int, str, str]] = []  # gradient, target's key, its name, total
         for out in step.outs:
-            grew = out.total is not out.grad and out.grad is not None
-            same = not grew or out.total._array is out.grad._array
             leaf = names.leaf(out.to) if hasattr(out.to, "requires_grad_") else ""
-            total = "" if same else short(out.total)
+            total = "" if out.total is out.grad else short(out.total)
             self.gone.append((short(out.grad), id(out.to), leaf, total))
         if step.leaf is not None:
             name, g = names.leaf(step.leaf), step.grads[0]

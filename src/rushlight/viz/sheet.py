@@ -15,6 +15,8 @@ def page(title: str, body: str, script: str = "") -> str:
     return (
         '<!doctype html><html lang="en"><head><meta charset="utf-8">'
         '<meta name="viewport" content="width=device-width, initial-scale=1">'
+        '<meta http-equiv="Content-Security-Policy" content="default-src \'none\'; '
+        "style-src 'unsafe-inline'; script-src 'unsafe-inline'\">"
         f"<title>{escape(title)}</title><style>{style}</style></head>"
         f"<body><h1>{escape(title)}</h1>{body}{code}</body></html>"
     )
