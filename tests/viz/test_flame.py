@@ -98,7 +98,7 @@ def test_a_visit(options: dict[str, Any], tmp_path: Path) -> None:
     api = pytest.importorskip("playwright.sync_api")
     if CHROMIUM is None:
         pytest.skip("no Chromium is installed")
-    page, line = recorded()
+    page, _ = recorded()
     page.save(tmp_path / "profile.html")
     with api.sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])

@@ -6,7 +6,7 @@ from typing import Any, Final
 
 from rushlight._C import DisableTorchFunction
 from rushlight.core.graph import caller
-from rushlight.explaining.names import Names
+from rushlight.explaining import Names
 from rushlight.reasons import absent, wrong
 from rushlight.reasons.answer import Answer as Answer
 from rushlight.reasons.facts import Facts, is_tensor

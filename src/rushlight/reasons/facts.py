@@ -14,7 +14,7 @@ from typing import Any
 
 from rushlight.core.engine.traverse import end_of, reachable
 from rushlight.core.graph import Node, TensorBase
-from rushlight.explaining.names import Names
+from rushlight.explaining import Names
 from rushlight.reasons.answer import Link, link_of
 from rushlight.reasons.source import Program
 

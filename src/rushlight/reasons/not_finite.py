@@ -9,15 +9,13 @@ from rushlight.reasons.details import (
     CHOOSING,
     POLES,
     has_pole,
-    instead_of,
     kept,
     op_name,
     source_of_bad,
 )
 from rushlight.reasons.facts import Facts
 from rushlight.reasons.flow import Sent, Stat, Turn, stat_of
-from rushlight.reasons.passes import FREED, Pass, then
-from rushlight.reasons.remains import Remains
+from rushlight.reasons.passes import FREED, Pass, Remains, then
 
 TRAP: Final = (
     "the double-where trap. `where` chose a safe value in the forward pass, but the branch it did "
@@ -61,9 +59,9 @@ def at_a_node(f: Facts, said: str, turn: Turn, sent: Sent) -> Answer:
             f"{said}: {type(source).__name__} gave a number that is not finite, and its product is "
             "differentiated.",
             chain,
-            f"keep the argument away from there: {instead_of(source)}.",
+            f"keep the argument away from there: {POLES[op_name(source)][1]}.",
         )
-    instead = instead_of(node)
+    instead = POLES.get(op_name(node), ("", ""))[1]
     if "0 * inf" in sent.note and choosing is not None:
         notes[id(choosing)] = HANDS_ZERO.format(type(choosing).__name__)
         return Answer(
@@ -141,5 +139,5 @@ def suspects(f: Facts, said: str, trouble: str) -> Answer:
         f"{said}: {names} was given numbers at which its derivative is infinite." if sure else
         f"{said}. On the way back there is {names}, whose derivative can be infinite.",
         [*f.made(), *f.lines(way, notes)],
-        f"keep the argument away from there: {instead_of(found[0])}.{more}",
+        f"keep the argument away from there: {POLES[op_name(found[0])][1]}.{more}",
     )  # fmt: skip

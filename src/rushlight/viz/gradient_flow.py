@@ -6,7 +6,7 @@ import math
 from typing import Any, Final, NamedTuple
 
 from rushlight.core.grad_mode import within
-from rushlight.explaining.values import number
+from rushlight.explaining import number
 from rushlight.viz.missing_extra import need
 
 _KINDS: Final = {"fine": "#4c8dd6", "none": "#9aa3af", "zero": "#d9822b", "not finite": "#d6336c"}

@@ -248,7 +248,8 @@ def warn_of_iterations(roots: list[Any]) -> list[str]:
         below = [end_of(t) for t in node._next_edges if isinstance(end_of(t), Node)]
         done = any(n._freed_at is not None for each in below for n in reachable([each], None))
         found.append(
-            f"{count} iterations are kept alive by one sum:\n  {Where(node._code, node._code_offset)}\n"
+            f"{count} iterations are kept alive by one sum:\n"
+            f"  {Where(node._code, node._code_offset)}\n"
             + ("backward() was called on them already: " if done else "If it is only for a log, ")
             + "add up numbers instead, `total += loss.item()`, or `loss.detach()`."
         )  # fmt: skip

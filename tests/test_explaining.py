@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import pytest
 
 import rushlight as torch
-from rushlight.explaining.table import Explanation
+from rushlight.explaining import Explanation, nested, number, short, size_of
 
 
 def told(y: Any, *args: Any, **options: Any) -> Explanation:
@@ -23,7 +24,9 @@ def test_a_table_of_a_small_graph() -> None:
         "The backward pass of out = 27, from the gradient 1: 5 steps, the newest node first."
     )
     assert lines[2].split() == ["#", "node", "rule", "gradient", "in", "gradients", "out"]
-    assert lines[4].startswith("test_table.py:") and lines[4].endswith("out = (y * y * 3).mean()")
+    assert lines[4].startswith("test_explaining.py:") and lines[4].endswith(
+        "out = (y * y * 3).mean()"
+    )
     assert lines[5].split()[:2] == ["1", "MeanBackward0"] and "dx = g / 4" in lines[5]
     assert lines[-1].split()[:2] == ["5", "AccumulateGrad"]
     assert lines[-1].endswith("x.grad = 2x2, all 4.5")
@@ -102,3 +105,47 @@ def test_everything_can_be_told() -> None:
     assert "2 tensors" in str(told([values.sum(), x.sum()])).splitlines()[0]
     bad = torch.zeros(8, requires_grad=True)
     assert "8 infinite of 8" in str(told(bad.sqrt().sum()))
+
+
+# --- tensors in a few words ----------------------------------------------------------------------
+NAN, INF = math.nan, math.inf
+
+
+@pytest.mark.parametrize(
+    ("x", "text"),
+    [(1.0, "1"), (0.1 + 0.2, "0.3"), (-1e-9, "-1e-09"), (123456.0, "1.235e+05"), (NAN, "nan"),
+     (-INF, "-inf"), (True, "True"), (7, "7")],
+)  # fmt: skip
+def test_numbers(x: Any, text: str) -> None:
+    assert number(x) == text
+
+
+def test_nested_lists() -> None:
+    assert nested([[1.0, 0.5], [NAN, 2 - 1j]]) == "[[1, 0.5], [nan, 2-1j]]"
+
+
+@pytest.mark.parametrize(
+    ("t", "text"),
+    [
+        (None, "None"),
+        (torch.tensor(2.5), "2.5"),
+        (torch.tensor([1.0, 1.0]), "[1, 1]"),
+        (torch.ones(3), "3, all 1"),
+        (torch.zeros(0), "[]"),
+        (torch.tensor([1, 2, 3]), "[1, 2, 3]"),
+        (torch.arange(10), "10"),
+        (torch.full((3, 3), 2.0), "3x3, norm 6"),
+        (torch.full((8,), NAN), "8, norm nan, 8 NaN of 8"),
+        (torch.tensor([INF, NAN, *[0.0] * 6]), "8, norm nan, 1 NaN, 1 infinite of 8"),
+        (torch.full((8,), 3 + 4j), "8, norm 14.14"),
+        (torch.ones(3, 4, device="meta"), "3x4, float32"),
+        (torch.ones(2, 5).to_sparse(), "2x5, float32"),
+    ],
+)
+def test_tensors(t: Any, text: str) -> None:
+    assert short(t) == text
+
+
+def test_integers_have_no_norm() -> None:
+    assert size_of(torch.arange(3)) is None and size_of(torch.tensor([3.0, 4.0])) == 5.0
+    assert size_of(torch.eye(2).to_sparse()) == pytest.approx(math.sqrt(2))
