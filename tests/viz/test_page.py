@@ -61,7 +61,9 @@ def test_the_data_says_what_the_graph_is() -> None:
     assert (file, function) == (__file__, "drawn")
     source = data["files"][file]
     assert "h * 0.9" in source["lines"][line - source["first"]]
-    assert all(edge[5] >= 0 for edge in data["edges"] if data["items"][edge[0]]["kind"] != "constant")
+    assert all(
+        edge[5] >= 0 for edge in data["edges"] if data["items"][edge[0]]["kind"] != "constant"
+    )
     assert len(data["order"]) == sum(i["kind"] == "op" for i in data["items"])
     assert data["order"] == sorted(data["order"], reverse=True)
 
@@ -221,7 +223,7 @@ def test_groups_are_unfolded_and_folded(visit: Visit) -> None:
     opened = visit.count(".box")
     assert opened > folded
     assert visit.count(".cluster") == 1
-    visit.page.locator(".cluster text").first.click()
+    visit.page.locator("#labels text").first.click()
     assert visit.count(".box") == folded
     visit.page.locator(".box.group", has_text="40 ×").dblclick()
     assert visit.count(".box") == opened
