@@ -1,4 +1,4 @@
-"""Make the pictures of docs/pictures.md from the blocks beside them: `python tools/make_pictures.py`.
+"""Make the pictures of docs/pictures.md: `python tools/make_pictures.py`.
 
 Each Python block of the page is run in a folder of its own. The picture behind it is what the block
 saved under that name: an SVG as it is; of a page (`mlp.html` for `mlp.png`) a screenshot, taken in
