@@ -108,8 +108,9 @@ def browser() -> Iterator[Any]:
 class Visit:
     """The page, opened, and what went wrong on it."""
 
-    def __init__(self, browser: Any, address: str, **options: Any) -> None:
-        self.context = browser.new_context(offline=True, reduced_motion="reduce", **options)
+    def __init__(self, browser: Any, address: str, context: Any = None, **options: Any) -> None:
+        made = {"offline": True, "reduced_motion": "reduce", **options}
+        self.context = browser.new_context(**made) if context is None else context
         self.page = self.context.new_page()
         self.faults: list[str] = []
         self.page.on("pageerror", lambda error: self.faults.append(str(error)))
@@ -153,11 +154,17 @@ def address(tmp_path_factory: pytest.TempPathFactory) -> str:
     return path.as_uri()
 
 
+@pytest.fixture(scope="module")
+def desk(browser: Any) -> Any:
+    size = {"width": 1200, "height": 800}
+    return browser.new_context(offline=True, reduced_motion="reduce", viewport=size)
+
+
 @pytest.fixture
-def visit(browser: Any, address: str) -> Iterator[Visit]:
-    made = Visit(browser, address, viewport={"width": 1200, "height": 800})
+def visit(browser: Any, desk: Any, address: str) -> Iterator[Visit]:
+    made = Visit(browser, address, desk)
     yield made
-    made.context.close()
+    made.page.close()
     assert made.faults == []
 
 

@@ -46,7 +46,7 @@ function layout() {
     const lines = textsOf(key, reads.get(key));
     texts.set(key, lines);
     const widths = lines.map((text, n) => widthOf(text, n ? `10px ${families}` : `600 12.5px ${families}`));
-    const width = Math.max(54, ...widths) + 22;
+    const width = Math.max(54, ...widths) + (typeof key === "string" ? 36 : 22);
     graph.setNode(String(key), { width, height: 20 + 14.5 * lines.length });
   }
   if (compound) {
