@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -29,6 +31,7 @@ def test_a_small_graph_is_read_as_it_is() -> None:
     mul, total = picture.model.nodes
     assert (mul.title, mul.size_text, total.size_text) == ("mul", "float32 [2]", "float32 scalar")
     assert total.label == "loss"
+    assert mul.kept == {"other": (2,)} and total.kept == {}
     place = mul.place
     assert place is not None and place.file == __file__ and place.source == "loss = (w * x).sum()"
     assert place.function == "test_a_small_graph_is_read_as_it_is"
@@ -280,3 +283,29 @@ def test_a_deep_chain_needs_no_recursion() -> None:
     for _ in range(3000):
         y = y.sin().cos()
     assert len(viz.graph(y)._view().shown) <= 45
+
+
+# --- it costs nothing while it is not used --------------------------------------------------------
+def test_nothing_of_it_is_imported_before_it_is_used() -> None:
+    code = """
+import sys
+import rushlight as torch
+x = torch.ones(2, requires_grad=True)
+x.exp().sum().backward()
+assert not [name for name in sys.modules if name.startswith("rushlight.viz")]
+assert "viz" not in dir(torch)
+torch.viz.graph(x.exp())
+assert "matplotlib" not in sys.modules and "igraph" not in sys.modules
+"""
+    subprocess.run([sys.executable, "-c", code], check=True, timeout=120)
+
+
+def test_functions_are_not_hidden_by_the_modules_they_are_in() -> None:
+    code = """
+import rushlight.viz.graph
+import rushlight.viz.record
+import rushlight.viz.formula
+from rushlight import viz
+assert callable(viz.graph) and callable(viz.record) and callable(viz.formula)
+"""
+    subprocess.run([sys.executable, "-c", code], check=True, timeout=120)

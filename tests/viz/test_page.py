@@ -61,7 +61,9 @@ def test_the_data_says_what_the_graph_is() -> None:
     assert (file, function) == (__file__, "drawn")
     source = data["files"][file]
     assert "h * 0.9" in source["lines"][line - source["first"]]
-    assert all(edge[5] >= 0 for edge in data["edges"] if data["items"][edge[0]]["kind"] != "constant")
+    assert all(
+        edge[5] >= 0 for edge in data["edges"] if data["items"][edge[0]]["kind"] != "constant"
+    )
     assert len(data["order"]) == sum(i["kind"] == "op" for i in data["items"])
     assert data["order"] == sorted(data["order"], reverse=True)
 
@@ -106,8 +108,9 @@ def browser() -> Iterator[Any]:
 class Visit:
     """The page, opened, and what went wrong on it."""
 
-    def __init__(self, browser: Any, address: str, **options: Any) -> None:
-        self.context = browser.new_context(offline=True, reduced_motion="reduce", **options)
+    def __init__(self, browser: Any, address: str, context: Any = None, **options: Any) -> None:
+        made = {"offline": True, "reduced_motion": "reduce", **options}
+        self.context = browser.new_context(**made) if context is None else context
         self.page = self.context.new_page()
         self.faults: list[str] = []
         self.page.on("pageerror", lambda error: self.faults.append(str(error)))
@@ -151,11 +154,17 @@ def address(tmp_path_factory: pytest.TempPathFactory) -> str:
     return path.as_uri()
 
 
+@pytest.fixture(scope="module")
+def desk(browser: Any) -> Any:
+    size = {"width": 1200, "height": 800}
+    return browser.new_context(offline=True, reduced_motion="reduce", viewport=size)
+
+
 @pytest.fixture
-def visit(browser: Any, address: str) -> Iterator[Visit]:
-    made = Visit(browser, address, viewport={"width": 1200, "height": 800})
+def visit(browser: Any, desk: Any, address: str) -> Iterator[Visit]:
+    made = Visit(browser, address, desk)
     yield made
-    made.context.close()
+    made.page.close()
     assert made.faults == []
 
 
@@ -221,7 +230,7 @@ def test_groups_are_unfolded_and_folded(visit: Visit) -> None:
     opened = visit.count(".box")
     assert opened > folded
     assert visit.count(".cluster") == 1
-    visit.page.locator(".cluster text").first.click()
+    visit.page.locator("#labels text").first.click()
     assert visit.count(".box") == folded
     visit.page.locator(".box.group", has_text="40 ×").dblclick()
     assert visit.count(".box") == opened

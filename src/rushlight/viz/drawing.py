@@ -78,6 +78,8 @@ def texts_of(shown: Shown, reads: Sequence[str] = ()) -> tuple[str, Texts, str]:
         texts.append((shown.size_text, 10, False))
     if numbers:
         texts.append((cut(", ".join(numbers), 34), 10, False))
+    if shown.kept:
+        texts.append((cut("keeps " + ", ".join(shown.kept), 34), 9, False))
     if shown.place is not None and str(shown.place):
         texts.append((cut(str(shown.place), 34), 9, False))
     return shown.kind, texts, tip_of(shown)
@@ -90,6 +92,8 @@ def tip_of(item: Item) -> str:
         lines.append(".".join(item.module))
     if item.size_text:
         lines.append(item.size_text)
+    for name, shape in item.kept.items():
+        lines.append(f"keeps {name} {list(shape)}")
     if item.place is not None:
         lines.append(f"{item.place}  {item.place.source}")
     return "\n".join(lines)

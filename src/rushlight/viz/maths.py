@@ -70,10 +70,10 @@ def number(value: Any) -> Box:
 _SAME = frozenset("positive copy contiguous laid_out settled moved matrices real_if_close".split())
 _SHAPES = frozenset("reshape broadcast unsqueezed".split())  # what a reader need not be told of
 _RENAMED = {
-    "true_divide": "divide", "fabs": "absolute", "square": "square", "turned": "transpose",
-    "narrow_matmul": "matmul", "arcsin": "arcsin", "expit": "σ", "gammaln": "ln Γ",
-    "digamma": "ψ", "log_expit": "ln σ", "log": "ln", "reduce_max": "max", "reduce_min": "min", "product": "∏",
-    "reduce_any": "any", "reduce_all": "all", "rint": "round",
+    "true_divide": "divide", "fabs": "absolute", "turned": "transpose",
+    "narrow_matmul": "matmul", "expit": "σ", "gammaln": "ln Γ",
+    "digamma": "ψ", "log_expit": "ln σ", "log": "ln", "reduce_max": "max", "reduce_min": "min",
+    "product": "∏", "reduce_any": "any", "reduce_all": "all", "rint": "round",
 }  # fmt: skip
 
 

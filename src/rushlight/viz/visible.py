@@ -32,9 +32,12 @@ def groups_of(root: Group) -> list[Group]:
 
 
 def open_at_first(root: Group, room: int) -> frozenset[str]:
-    """Which groups stand open: the outer ones, as far as there is room for what is in them. Of a
-    loop one step is enough to see what it does."""
-    seen = len(root.children) + len(root.leaves)
+    """Which groups stand open: all, if there is room for them; else the outer ones, as far as
+    there is. Of steps and of modules of one kind the first is enough to see what they do."""
+    every = groups_of(root)
+    if sum(len(g.leaves) for g in [root, *every]) + len(root.nodes()) <= room:
+        return frozenset(g.id for g in every)
+    seen = _crowd(root)
     found: set[str] = set()
     level = _worth_opening(root)
     while level:
@@ -50,9 +53,19 @@ def open_at_first(root: Group, room: int) -> frozenset[str]:
 
 
 def _worth_opening(group: Group) -> list[Group]:
-    inner = [c for c in group.children if isinstance(c, Group) and c.kind != "part"]
-    small = len(group.nodes()) <= 24
-    return inner if group.kind != "loop" or small else inner[:1]
+    found: list[Group] = []
+    kinds: set[str] = set()
+    for child in group.children:
+        if not isinstance(child, Group) or child.kind == "part":
+            continue
+        in_parts = any(isinstance(c, Group) and c.kind == "part" for c in child.children)
+        if in_parts and child.kind != "loop":
+            continue
+        kind = child.subtitle if child.kind == "module" else child.kind
+        if kind not in kinds or len(child.nodes()) <= 4:
+            kinds.add(kind)
+            found.append(child)
+    return found
 
 
 def _crowd(group: Group) -> int:

@@ -46,7 +46,7 @@ function layout() {
     const lines = textsOf(key, reads.get(key));
     texts.set(key, lines);
     const widths = lines.map((text, n) => widthOf(text, n ? `10px ${families}` : `600 12.5px ${families}`));
-    const width = Math.max(54, ...widths) + 22;
+    const width = Math.max(54, ...widths) + (typeof key === "string" ? 36 : 22);
     graph.setNode(String(key), { width, height: 20 + 14.5 * lines.length });
   }
   if (compound) {
@@ -80,7 +80,7 @@ function pathOf(points) {
 function render() {
   const { graph, boxes, joined, texts } = layout();
   const lines = [];
-  for (const id of ["clusters", "lines", "boxes"]) $(id).replaceChildren();
+  for (const id of ["clusters", "lines", "labels", "boxes"]) $(id).replaceChildren();
   for (const g of groups.keys()) {
     const place = opened.has(g) && graph.hasNode(g) ? graph.node(g) : null;
     if (place && place.width) $("clusters").append(clusterOf(groups.get(g), place));
@@ -113,7 +113,7 @@ function clusterOf(group, place) {
   const title = cut(whole, Math.max(6, Math.min(48, Math.floor((place.width - 28) / 6.2))));
   const text = make("text", { x: x + 8, y: y + 14 }, `− ${title}`);
   text.addEventListener("click", () => toggle(group.id));
-  element.append(text);
+  $("labels").append(text);  // above the lines, so that it can be clicked
   return element;
 }
 
