@@ -80,6 +80,17 @@ def test_names_may_be_given() -> None:
     assert "a leaf [2]" in str(told((torch.ones(2, requires_grad=True) * 2).sum()))
 
 
+def test_several_roots_and_edges() -> None:
+    x = torch.ones(2, requires_grad=True)
+    a, b = (x * 2).sum(), x.exp()
+    head = str(told([a, b], [None, torch.tensor([1.0, 2.0])])).splitlines()[0]
+    assert head.startswith("The backward pass of 2 tensors, from the gradient None, [1, 2]: ")
+    edge = torch.autograd.graph.get_gradient_edge(a)
+    assert str(told(edge)).startswith("The backward pass of SumBackward0, from the gradient 1: ")
+    said = torch.explain(b, torch.ones(2), show=False)
+    assert str(said).startswith("The backward pass of b = [2.718, 2.718], from the gradient [1, 1]")
+
+
 def test_everything_can_be_told() -> None:
     """Complex, double, half, sparse and empty gradients, several outputs, custom functions."""
 

@@ -7,6 +7,7 @@ import textwrap
 from types import FrameType
 from typing import Any, Final
 
+from rushlight.autograd.api import as_tuple
 from rushlight.autograd.steps import Step, steps
 from rushlight.core.grad_mode import within
 from rushlight.core.graph import TensorBase, caller
@@ -269,12 +270,14 @@ def explain(
 
 
 def first_line(y: Any, gradient: Any, names: Names, count: int) -> str:
-    several = isinstance(y, (list, tuple))
-    if several:
-        what = f"{len(y)} tensors"
+    outs = as_tuple(y)
+    if len(outs) > 1:
+        what = f"{len(outs)} tensors"
+    elif isinstance(outs[0], TensorBase):
+        name = names.of_tensor(outs[0])
+        what = (f"{name} = " if name else "") + short(outs[0])
     else:
-        name = names.of_tensor(y)
-        what = f"{name} = {short(y)}" if name else short(y)
-    start = "1" if gradient is None else "those given" if several else short(gradient)
+        what = type(outs[0].node).__name__  # an edge
+    start = "1" if gradient is None else ", ".join(map(short, as_tuple(gradient)))
     steps_said = "1 step" if count == 1 else f"{count} steps, the newest node first"
     return f"The backward pass of {what}, from the gradient {start}: {steps_said}."
