@@ -48,7 +48,8 @@ class Facts:
     @functools.cached_property
     def nodes(self) -> list[Any]:
         """All nodes that are alive, oldest first."""
-        found = [each for each in gc.get_objects() if isinstance(each, Node)]
+        # by their type: `isinstance` would ask strange objects for their `__class__`
+        found: list[Any] = [each for each in gc.get_objects() if issubclass(type(each), Node)]
         return sorted(found, key=lambda node: int(node._seq_nr))
 
     @functools.cached_property

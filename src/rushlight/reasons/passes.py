@@ -91,7 +91,7 @@ class Remains:
     def __init__(self) -> None:
         self.tensors: dict[tuple[int, int], Any] = {}
         for each in gc.get_objects():
-            if isinstance(each, TensorBase) and each._node is not None:
+            if issubclass(type(each), TensorBase) and each._node is not None:
                 self.tensors[id(each._node), int(each._output_nr)] = each
 
     def value(self, end: Any, nr: int, user: Any, depth: int = 0) -> Any:
