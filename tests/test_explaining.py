@@ -9,6 +9,7 @@ import pytest
 
 import rushlight as torch
 from rushlight.explaining import Explanation, nested, number, short, size_of
+from tests.running import python
 
 
 def told(y: Any, *args: Any, **options: Any) -> Explanation:
@@ -72,6 +73,18 @@ def test_many_steps_are_shortened() -> None:
     text = str(told(y, limit=12))
     assert "... 489 more steps ..." in text and len(text.splitlines()) < 25
     assert "AccumulateGrad" in text
+
+
+def test_nothing_of_it_is_imported_before_it_is_used() -> None:
+    code = (
+        "import sys, rushlight\n"
+        "rushlight.ones(2, requires_grad=True).sum().backward()\n"
+        "late = ('explaining', 'reasons', 'viz', 'autograd.steps')\n"
+        "assert not [m for m in late if 'rushlight.' + m in sys.modules]\n"
+        "assert not {'explain', 'why', 'viz'} & {*dir(rushlight)}\n"
+        "assert callable(rushlight.explain) and callable(rushlight.why)\n"
+    )
+    assert python("-c", code) == (0, "", "")
 
 
 def test_names_may_be_given() -> None:

@@ -12,7 +12,10 @@ from rushlight.core.record import apply
 from tests.laws.test_laws import SMOOTH, leaves, listed
 
 
-@pytest.mark.parametrize(("op", "xs"), SMOOTH)
+FIRST = [case for case in SMOOTH if str(case.id).endswith("-0")]
+
+
+@pytest.mark.parametrize(("op", "xs"), FIRST)
 def test_every_op_can_be_told(op: Any, xs: tuple[Any, ...]) -> None:
     ts = leaves(xs)
     outs = [y for y in listed(apply(op, *ts)) if y.requires_grad]
