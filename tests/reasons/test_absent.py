@@ -219,6 +219,93 @@ mean = h.mean().item()
 loss = (w * 3).sum()
 loss.backward()
 torch.why(x)
+=== never used: never used: 2
+x = torch.ones(3, requires_grad=True)
+torch.why(x)
+=== nothing left: never used: 2 3
+x = torch.ones(3, requires_grad=True)
+h = x * 2
+del h
+torch.why(x)
+=== inputs: inputs: 2 5
+x = torch.ones(3, requires_grad=True)
+w = torch.ones(3, requires_grad=True)
+loss = (x * w).exp().sum()
+loss.backward(inputs=[w])
+torch.why(x)
+=== retained and cleared: zero_grad: 2 4 6
+w = torch.ones(3, requires_grad=True)
+opt = torch.optim.SGD([w], lr=0.1)
+loss = (w * w).sum()
+loss.backward(retain_graph=True)
+opt.zero_grad()
+torch.why(w)
+=== plain data: not asked for: 2
+x = torch.ones(3)
+torch.why(x)
+=== inference: inference_mode: 3
+with torch.inference_mode():
+    x = torch.ones(3)
+torch.why(x)
+=== cast by to: integer: 2 4 5
+x = torch.ones(3, requires_grad=True)
+w = torch.ones(3, requires_grad=True)
+h = x.to(torch.int64)
+loss = (h * w).sum()
+loss.backward()
+torch.why(x)
+=== a float: item: 2 4 5
+x = torch.tensor(2.0, requires_grad=True)
+w = torch.tensor(2.0, requires_grad=True)
+scale = float(x)
+loss = w * scale
+loss.backward()
+torch.why(x)
+=== unused beside a loss: never used: 2 4
+x = torch.ones(3, requires_grad=True)
+w = torch.ones(3, requires_grad=True)
+loss = (w * 2).sum()
+loss.backward()
+torch.why(x)
+=== requires_grad set late: asked late: 2 3 4
+x = torch.ones(3)
+loss = (x * 2).sum()
+x.requires_grad = True
+torch.why(x, loss)
+=== inside a function: detach: 3 6 7
+def train(steps):
+    w = torch.ones(3, requires_grad=True)
+    v = torch.ones(3, requires_grad=True)
+    for step in range(steps):
+        h = (w * 2).detach()
+        loss = (h * v).sum()
+        loss.backward()
+    torch.why(w)
+train(2)
+=== in a list: detach: 3
+weights = [torch.ones(3, requires_grad=True) for _ in range(2)]
+loss = (weights[0].detach() * weights[1]).sum()
+loss.backward()
+torch.why(weights[0])
+=== in an object: detach: 7 9
+class Model:
+    def __init__(self):
+        self.w = torch.ones(3, requires_grad=True)
+        self.v = torch.ones(3, requires_grad=True)
+    def loss(self):
+        return (self.w.detach() * self.v).sum()
+model = Model()
+loss = model.loss()
+loss.backward()
+torch.why(model.w)
+=== set_grad_enabled: no_grad: 2 5 6
+x = torch.ones(3, requires_grad=True)
+w = torch.ones(3, requires_grad=True)
+with torch.set_grad_enabled(False):
+    h = x * 2
+loss = (h * w).sum()
+loss.backward()
+torch.why(x)
 """)
 
 
@@ -237,7 +324,8 @@ def test_what_is_read_from_the_source_is_said_to_be() -> None:
     assert uncertain == {
         "detach", "no_grad", "argmax", "data", "item", "numpy", "numpy x", "late", "torch tensor",
         "cast", "detach in function", "forward detach in class", "decorator", "parameter copy",
-        "detach_",
+        "detach_", "retained and cleared", "cast by to", "a float", "requires_grad set late",
+        "inside a function", "in a list", "in an object", "set_grad_enabled",
     }  # fmt: skip
 
 

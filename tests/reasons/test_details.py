@@ -92,6 +92,28 @@ mask = torch.zeros(3)
 loss = (w * mask).sum()
 loss.backward()
 torch.why(w)
+=== clamp freed: clamped: 2 3
+x = torch.tensor([5.0, 7.0], requires_grad=True)
+loss = x.clamp(0, 1).sum()
+loss.backward()
+torch.why(x)
+=== tanh freed: saturated: 2 3
+x = torch.tensor([50.0, 70.0], requires_grad=True)
+loss = x.tanh().sum()
+loss.backward()
+torch.why(x)
+=== max unselected: not chosen: 2 4
+x = torch.tensor([1.0, 2.0], requires_grad=True)
+w = torch.tensor([5.0], requires_grad=True)
+best = torch.cat([x, w]).max()
+best.backward(retain_graph=True)
+torch.why(x)
+=== index: not chosen: 2 4
+x = torch.tensor([1.0, 2.0], requires_grad=True)
+w = torch.tensor([5.0], requires_grad=True)
+part = torch.cat([x, w])[2]
+part.backward(retain_graph=True)
+torch.why(x)
 """)
 
 

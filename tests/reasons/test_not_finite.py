@@ -59,6 +59,47 @@ p = torch.tensor([0.0, 1.0], requires_grad=True)
 entropy = -(p * p.log()).sum()
 entropy.backward()
 torch.why(p)
+=== bad start: forward not finite: 4
+with torch.why.watching():
+    x = torch.ones(3, requires_grad=True)
+    loss = (x * 2).exp().sum()
+    loss.backward(torch.tensor(float("nan")))
+torch.why(x)
+=== nan factor: not finite: 2 3
+x = torch.ones(3, requires_grad=True)
+data = torch.tensor([1.0, float("nan"), 2.0])
+loss = ((x * data) * 2).sum()
+loss.backward()
+torch.why(x)
+=== nan factor kept: not finite at mul: 2 4
+x = torch.ones(3, requires_grad=True)
+data = torch.tensor([1.0, float("nan"), 2.0])
+loss = ((x * data) * 2).sum()
+loss.backward(retain_graph=True)
+torch.why(x)
+=== acos freed: not finite at acos: 2 3 4
+x = torch.tensor([1.0, 0.5], requires_grad=True)
+angle = x.acos()
+loss = angle.sum()
+loss.backward()
+torch.why(x)
+=== exp freed: not finite at exp: 2 3
+x = torch.tensor([100.0, 0.5], requires_grad=True)
+loss = x.exp().sum()
+loss.backward()
+torch.why(x)
+=== overwritten: not finite at sqrt: 2 3 4
+x = torch.tensor([1.0, 0.0], requires_grad=True)
+h = x * 1
+loss = h.sqrt().sum()
+x.grad = torch.tensor([0.5, float("inf")])
+torch.why(x)
+=== pole beside nan: not finite at mul: 2 4
+x = torch.tensor([1.0, 4.0], requires_grad=True)
+data = torch.tensor([1.0, float("nan")])
+loss = (x.sqrt() * data).sum()
+loss.backward(retain_graph=True)
+torch.why(x)
 """)
 
 

@@ -62,6 +62,14 @@ x.register_hook(lambda g: g * float("nan"))
 loss = (x * 2).sum()
 loss.backward(retain_graph=True)
 torch.why(x)
+=== modified in place: error: 2
+x = torch.tensor([0.0, 2.0], requires_grad=True)
+h = x * 1
+y = h.exp()
+y.zero_()
+x.grad = torch.tensor([float("nan"), 1.0])
+loss = y.sum()
+torch.why(x, loss)
 """)
 
 

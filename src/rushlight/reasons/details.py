@@ -51,7 +51,8 @@ FLAT: Final = {
         "clamp what is shown, not what is trained; or use a soft limit (sigmoid, tanh).",
     ),
     "not chosen": Flatness(
-        "where masked_fill max max_dim amax maximum min min_dim amin minimum",
+        "where masked_fill max max_dim amax maximum min min_dim amin minimum "
+        "select slice index gather index_select topk",
         "another branch, element or operand was chosen, and it alone gets the gradient",
         "a soft choice (softmax, logsumexp) gives each element a part of the gradient.",
     ),
@@ -107,9 +108,12 @@ def has_pole(node: Any) -> bool:
 
 def source_of_bad(node: Any) -> Any:
     """The node that gave a product an operand that was not finite in the forward pass already."""
-    if op_name(node) in ("mul", "mm", "addmm", "bmm"):
-        for target in node._next_edges:
-            if isinstance(target, Node) and has_pole(target):
+    if op_name(node) not in ("mul", "mm", "bmm") or node._has_packed or len(kept(node)) < 2:
+        return None
+    for target, value in zip(node._next_edges, node._kept_values, strict=True):
+        if isinstance(target, Node) and has_pole(target) and hasattr(value, "dtype"):
+            t: Any = wrap(normal(value))
+            if not bool(t.isfinite().all()):
                 return target
     return None
 
@@ -117,9 +121,9 @@ def source_of_bad(node: Any) -> Any:
 def note_bad(node: Any, g: Any, out: Any) -> str:
     """Why a gradient that was finite is not so any more."""
     said = POLES.get(op_name(node), ("its rule gives that for these values", ""))[0]
-    if source_of_bad(node) is not None:
-        said = "a factor was not finite in the forward pass"
     with within(False, False):
+        if not all(bool(x.isfinite().all()) for x in kept(node)):
+            said = "what it was given was not finite in the forward pass already"
         bad = ~out.isfinite()
         count = f"{int(bad.sum().item())} of {out.numel()} gradients"
         if g is not None and g.shape == out.shape and bool(((g == 0) | ~bad).all().item()):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from rushlight.reasons.answer import Answer
+from rushlight.reasons.answer import Answer, Link
 from rushlight.reasons.details import (
     CHOOSING,
     POLES,
@@ -104,6 +104,15 @@ def forward_was_bad(f: Facts, said: str) -> Answer:
     )
 
 
+def bad_data(f: Facts) -> list[Link]:
+    """Tensors of the program that are not finite themselves, and may be the cause."""
+    return [
+        Link(f.program.binding(f.names.of_tensor(t)) or f.names.of_tensor(t), "not finite itself")
+        for t in f.names.known[:1000]
+        if t.grad_fn is None and t is not f.grad and stat_of([t]).bad
+    ]
+
+
 def suspects(f: Facts, said: str, trouble: str) -> Answer:
     """Without the values of the pass: the nodes on the way whose derivative can be infinite, and of
     those the ones that were given such values, as far as these are still known."""
@@ -130,8 +139,10 @@ def suspects(f: Facts, said: str, trouble: str) -> Answer:
                 [*f.made(), *lines],
                 SAFE + more,
             )
+    if trouble:
+        return Answer("error", f"{said}. A pass now gives an error: {trouble}", f.made())
     if not found:
-        return Answer("not finite", f"{said}. {trouble}".rstrip(), f.made(), FREED)
+        return Answer("not finite", f"{said}.", [*f.made(), *bad_data(f)], FREED)
     names = ", ".join(dict.fromkeys(type(n).__name__ for n in found))
     way = f.path_from(found[0]) + f.after(found[0]) if sure else found[:6]
     return Answer(

@@ -74,12 +74,20 @@ def zero(f: Facts, run: Pass) -> Answer:
     notes = {id(turn.node): sent.note for turn, sent in dead}
     shown = {id(n): n for turn, _ in dead[-3:] for n in f.path_from(turn.node)}
     shown.update({id(n): n for n in f.after(node)})
+    kind = zero_kind(node)
+    if kind == "zero":  # it only passes on the zeros that another node made
+        for other in f.after(node):
+            if zero_kind(other) == "not chosen":
+                kind = "not chosen"
+                notes[id(node)] = f"{type(node).__name__}: its part of what came was 0 already"
+                notes[id(other)] = note_zero(other)
+                break
     return Answer(
-        zero_kind(node),
+        kind,
         f"{name}.grad {f.verb} 0: the gradient came as far as {type(node).__name__}, and became 0 "
         "there.",
         [*f.made(), *f.lines(sorted(shown.values(), key=lambda n: int(n._seq_nr)), notes)],
-        FLAT[zero_kind(node)].advice,
+        FLAT[kind].advice,
     )
 
 
