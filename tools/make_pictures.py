@@ -30,7 +30,7 @@ BLOCK = re.compile(
 )
 SHOT = re.compile(r"<!-- shot: (.*?) -->")
 CHROMIUM = ("chromium", "chromium-browser", "google-chrome")
-COLOURS = 96  # of a palette: enough for boxes and text, and small
+COLOURS = 160  # of a palette: enough for boxes and text, and small
 
 
 def wanted(text: str) -> list[tuple[str, str, str, dict[str, str]]]:

@@ -16,7 +16,7 @@ import pytest
 
 import rushlight as torch
 from rushlight import nn, viz
-from rushlight.viz.page import SCRIPTS, embedded
+from rushlight.viz.page import embedded, template
 
 CHROMIUM = next(filter(None, map(shutil.which, (
     "chromium", "chromium-browser", "google-chrome", "google-chrome-stable",
@@ -87,10 +87,12 @@ def test_large_graphs_make_pages_of_bearable_size() -> None:
     assert len(page) < 4_000_000
 
 
-def test_every_script_is_in_the_package() -> None:
-    folder = Path(viz.__file__).parent / "page_files"
-    assert {p.stem for p in folder.glob("*.js")} == {*SCRIPTS, "flame"}
-    assert "Permission is hereby granted" in (folder / "dagre.js").read_text("utf-8")
+def test_every_file_is_in_the_page() -> None:
+    whole = template()
+    assert "@FILE" not in whole and "Permission is hereby granted" in whole
+    for mark in ("--paper:", "function seen()", "function render()", "function fit()",
+                 "function tellValues(", "function tell()", "function markStep()"):  # fmt: skip
+        assert mark in whole
 
 
 # --- a visit --------------------------------------------------------------------------------------
