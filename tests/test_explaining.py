@@ -120,6 +120,11 @@ def test_everything_can_be_told() -> None:
     assert "backward() of Half" in str(told(Half.apply((z * z.conj()).real.sum())))
     empty = torch.ones(0, requires_grad=True)
     assert "AccumulateGrad" in str(told(empty.sum()))
+    _, layer = list(torch.autograd.graph.steps(torch.nn.LSTM(2, 3)(torch.ones(2, 1, 2))[0].sum()))[
+        :2
+    ]
+    assert layer.rule.startswith("the derivative of: y, h and c of a layer of LSTM cells")
+    assert layer.rule.endswith(" ...") and len(layer.rule) < 120
     table = torch.nn.Embedding(20, 2, sparse=True)
     assert "20x2" in str(told(table(torch.tensor([1, 2])).sum()))
     low = torch.ones(9, dtype=torch.bfloat16, requires_grad=True)

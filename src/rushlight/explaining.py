@@ -109,7 +109,8 @@ def lines_of(node: Any) -> list[str]:
     op = node._op
     if op is None:
         return [f"backward() of {type(node).__name__.removesuffix('Backward')}"]
-    said: str = (op.doc or type(op).__doc__ or op.name).strip().split("\n")[0].rstrip(".")
+    whole = " ".join((op.doc or type(op).__doc__ or op.name).split())
+    said = textwrap.shorten(whole.partition(". ")[0].rstrip("."), LONGEST, placeholder=" ...")
     return [f"the derivative of: {said}"]
 
 

@@ -53,6 +53,9 @@ def test_other_things_than_modules() -> None:
     (x * 3).sum().backward()
     assert viz.gradient_flow({"x": x}).layers[0].mean == 3.0
     assert viz.gradient_flow([("x", x)]).layers[0].name == "x"
+    zero = torch.zeros(2, requires_grad=True)
+    (zero * 3).sum().backward()
+    assert str(viz.gradient_flow({"zero": zero})).split()[-2:] == ["-", "0%"]
     table = nn.Embedding(10, 2, sparse=True)
     table(torch.tensor([1, 1])).sum().backward()
     assert viz.gradient_flow(table).layers[0].zeros == 0.9

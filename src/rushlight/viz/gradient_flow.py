@@ -65,10 +65,11 @@ class GradientFlow:
             if x.state == "none":
                 lines.append(f"{x.name:<{wide}}  {'None':>10}")
                 continue
+            ratio = "-" if math.isnan(x.ratio) else number(x.ratio)
             odd = "" if x.state == "fine" else f"  {x.state}"
             lines.append(
                 f"{x.name:<{wide}}  {number(x.mean):>10}  {number(x.biggest):>10}  "
-                f"{number(x.norm):>10}  {number(x.ratio):>10}  {100 * x.zeros:>5.0f}%{odd}"
+                f"{number(x.norm):>10}  {ratio:>10}  {100 * x.zeros:>5.0f}%{odd}"
             )
         return "\n".join(lines)
 
