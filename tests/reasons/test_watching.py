@@ -11,6 +11,7 @@ import pytest
 
 import rushlight as torch
 from rushlight.core.engine.observers import begins
+from rushlight.reasons import watching
 from rushlight.reasons.watching import PASSES
 from tests.reasons.asking import Case, answers, cases, check
 
@@ -161,6 +162,18 @@ def test_only_the_last_passes_are_remembered() -> None:
         for _ in range(10):
             (x * x).sum().backward()
     assert len(log.passes) == PASSES
+
+
+def test_it_can_be_forgotten() -> None:
+    x = torch.ones(3, requires_grad=True)
+    with torch.why.watching():
+        loss = x.exp().sum()
+        loss.backward()
+    node = weakref.ref(loss.grad_fn)
+    del loss
+    assert node() is not None
+    torch.why.forget()
+    assert node() is None and watching.last is None
 
 
 def test_other_threads_are_not_watched() -> None:
