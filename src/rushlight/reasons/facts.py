@@ -32,7 +32,9 @@ class Facts:
         self.program = Program(frame, self.module_of(frame))
         self.verb = "is"  # or "would be", of a pass that was not run
         self.sure = True  # that `y` is what backward() is called on
-        self.y = y if y is not None else self.named_loss()
+        self.y = y
+        if y is None:
+            self.y = self.named_loss()
 
     def module_of(self, frame: FrameType | None) -> Any:
         """The module that owns the tensor, if its name says so."""
