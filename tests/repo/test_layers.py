@@ -30,7 +30,7 @@ LAYERS = [
     "_inductor jit _jit_internal _tensor_str _ops _guards _subclasses masked "
     "monitor mps mtia multiprocessing onnx package quasirandom signal sparse "
     "xpu _vmap_internals",
-    "codegen compile viz explain distributed",
+    "codegen compile viz explaining reasons distributed",
     "compat cli __main__ functional fx",
 ]
 LAYER = {name: level for level, names in enumerate(LAYERS) for name in names.split()}
@@ -38,7 +38,7 @@ LAYER = {name: level for level, names in enumerate(LAYERS) for name in names.spl
 ARRAY_LIBRARIES = {"numpy", "cupy", "cupyx"}
 MAY_NAME_THEM = {"arrays", "codegen", "core", "dtypes", "random", "compile", "compat"}
 # Slow to import, or not always there: only inside a function, or under TYPE_CHECKING.
-LAZY = {"scipy", "cupy", "cupyx", "mpi4py", "graphviz"}
+LAZY = {"scipy", "cupy", "cupyx", "mpi4py", "igraph", "matplotlib"}
 
 
 def module_of(path: Path) -> str:
