@@ -9,7 +9,8 @@ words on top. A first line `# name.py` names the block's file, so that a page ca
 name a line.
 
 Shell blocks hold commands, one a line: of make (the target exists), of pip (the extra exists), and
-of rushlight, which are run. Paths and names that pages mention exist. Figures that can be counted
+of rushlight, which are run. Directives of Sphinx (`{toctree}`, `{literalinclude}`) lead to pages
+and to sources that are there. Paths and names that pages mention exist. Figures that can be counted
 are counted. Examples in docstrings are run as doctests.
 
 As a program this file runs the blocks of one page, or all doctests, and prints the results as JSON.
@@ -46,12 +47,13 @@ PAGES = [
     ROOT / "README.md",
     ROOT / "CONTRIBUTING.md",
     ROOT / "CHANGELOG.md",
-    *sorted((ROOT / "docs").rglob("*.md")),
+    # docs/api/ is written by tools/make_api.py, when the documents are built
+    *sorted(p for p in (ROOT / "docs").rglob("*.md") if p.parent.name != "api"),
 ]
 PACKAGE = Path(str(rushlight.__file__)).parent
 EXAMPLES = [path for path in sorted(PACKAGE.rglob("*.py")) if ">>> " in path.read_text("utf-8")]
 # Blocks that no machine of ours can run would be listed here, by page; there is none.
-KINDS = ("python", "text", "text varies", "sh")
+KINDS = ("python", "text", "text varies", "sh", "{toctree}", "{literalinclude}")
 MARK = "\x1e"  # printed between the blocks of a page that runs as one file
 
 
@@ -161,7 +163,7 @@ def masked(text: str) -> str:
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 def test_python_blocks(page: Path, tmp_path: Path) -> None:
     found = fences(page)
-    assert {fence.kind for fence in found} <= set(KINDS)
+    assert {re.sub(r"(?<=\}) .*", "", fence.kind) for fence in found} <= set(KINDS)
     for fence in found:
         if fence.kind == "python":
             type_in(fence.text)
@@ -199,6 +201,53 @@ def compare(output: str, expected: Fence | None) -> None:
         assert what_stays(output) == what_stays(expected.text)
     else:
         assert output == ("" if expected is None else expected.text)
+
+
+INCLUDES = [
+    (page, fence.kind.split()[1], fence.text)
+    for page in PAGES
+    for fence in fences(page)
+    if fence.kind.startswith("{literalinclude}")
+]
+
+
+@pytest.mark.parametrize(
+    ("page", "path", "options"), INCLUDES, ids=lambda x: str(x).split()[-1].split("/")[-1]
+)
+def test_code_that_pages_include_is_there(page: Path, path: str, options: str) -> None:
+    """Sphinx looks too, when the documents are built; here nothing has to be installed for it."""
+    text = (page.parent / path).read_text("utf-8")
+    found = dict(re.findall(r"^:([a-z-]+): (.*)$", options, re.MULTILINE))
+    assert found.pop("language") == "python"
+    tree: ast.AST = ast.parse(text)
+    for name in found.pop("pyobject", "").split("."):
+        if name:
+            (tree,) = [
+                node
+                for node in ast.iter_child_nodes(tree)
+                if isinstance(node, ast.ClassDef | ast.FunctionDef) and node.name == name
+            ]
+    for option in ("start-at", "end-before"):
+        if option in found:
+            assert found[option] in text
+            text = text.partition(found.pop(option))[2]
+    assert not found
+
+
+def test_every_page_is_in_the_tree() -> None:
+    listed = [
+        line
+        for fence in fences(ROOT / "docs" / "index.md")
+        if fence.kind == "{toctree}"
+        for line in fence.text.splitlines()
+        if line and not line.startswith(":")
+    ]
+    pages = {
+        page.relative_to(ROOT / "docs").with_suffix("").as_posix()
+        for page in PAGES
+        if page.is_relative_to(ROOT / "docs") and page.name != "index.md"
+    }
+    assert sorted(listed) == sorted(pages | {"api/index"})
 
 
 def targets() -> set[str]:
