@@ -45,6 +45,7 @@ import rushlight
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = [
     ROOT / "README.md",
+    ROOT / "README.zh.md",
     ROOT / "CONTRIBUTING.md",
     ROOT / "CHANGELOG.md",
     # docs/api/ is written by tools/make_api.py, when the documents are built
@@ -183,6 +184,25 @@ def test_python_blocks(page: Path, tmp_path: Path) -> None:
     assert not complaints, f"all blocks as one file: {complaints}"
     for output, expected in zip(together.split(MARK), shown, strict=True):
         compare(masked(output), expected and replace(expected, text=masked(expected.text)))
+
+
+class WithoutWords(ast.NodeTransformer):
+    """Takes the words out of a program: those that are printed may be of another language."""
+
+    def visit_Constant(self, node: ast.Constant) -> ast.Constant:
+        return ast.Constant("") if isinstance(node.value, str) else node
+
+
+@pytest.mark.parametrize("page", ["docs/tutorial.md", "README.md"])
+def test_the_chinese_page_has_the_same_programs(page: str) -> None:
+    ours = ROOT / page
+    theirs = ours.parent / "zh" / ours.name if ours.parent.name == "docs" else ROOT / "README.zh.md"
+
+    def programs(page: Path) -> list[str]:
+        trees = [ast.parse(fence.text) for fence in fences(page) if fence.kind == "python"]
+        return [ast.dump(WithoutWords().visit(tree)) for tree in trees]
+
+    assert programs(theirs) == programs(ours)
 
 
 def type_in(text: str) -> None:
