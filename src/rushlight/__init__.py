@@ -8,6 +8,7 @@ tensor([[2., 2.],
         [2., 2.]])
 """
 
+import importlib as _importlib
 import math as _math
 import sys as _sys
 import typing as _typing
@@ -177,6 +178,9 @@ for _name in """
 """.split():
     _LATER[_name] = "tensor_types"
 
+# Of rushlight alone: there when asked for by name, and not among what `dir` shows as PyTorch's.
+_OURS = {"explain": "explaining", "why": "reasons"}
+
 # Shown by `dir`; PyTorch does not give them to `from torch import *`.
 _NOT_STARRED = set("""
     BFloat16Storage ComplexDoubleStorage ComplexFloatStorage HalfStorage Storage
@@ -199,6 +203,7 @@ if _typing.TYPE_CHECKING:
     from rushlight import serialization as serialization
     from rushlight._C import DisableTorchFunction as DisableTorchFunction
     from rushlight._C import DisableTorchFunctionSubclass as DisableTorchFunctionSubclass
+    from rushlight.explaining import explain as explain
     from rushlight._functions import *  # noqa: F403  # the same, as tools/make_stubs.py writes it
     from rushlight.printing import set_printoptions as set_printoptions
     from rushlight.serialization import load as load
@@ -217,6 +222,8 @@ else:
             return sorted(name for name in shown if not name.startswith("_"))
         if name in _METHODS_ONLY or name.startswith("__"):
             return None
+        if name in _OURS:
+            return getattr(_importlib.import_module(f"{__name__}.{_OURS[name]}"), name)
         if name == "torch":  # PyTorch's module has itself as an attribute
             return _sys.modules[__name__]
         while name not in _functions and ops.fill_more():

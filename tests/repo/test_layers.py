@@ -30,7 +30,7 @@ LAYERS = [
     "_inductor jit _jit_internal _tensor_str _ops _guards _subclasses masked "
     "monitor mps mtia multiprocessing onnx package quasirandom signal sparse "
     "xpu _vmap_internals",
-    "codegen compile viz explain distributed",
+    "codegen compile viz explaining reasons distributed",
     "compat cli __main__ functional fx",
 ]
 LAYER = {name: level for level, names in enumerate(LAYERS) for name in names.split()}

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from rushlight.autograd.saved import (
     allow_mutation_on_saved_tensors,
@@ -203,3 +203,15 @@ class region_activation_memory_budget:
 
     def __exit__(self, *args: object) -> None:
         pass
+
+
+if TYPE_CHECKING:
+    from rushlight.autograd.steps import steps as steps
+else:
+
+    def __getattr__(name: str) -> Any:
+        if name == "steps":  # of rushlight alone, and imported when first used
+            from rushlight.autograd.steps import steps
+
+            return steps
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
