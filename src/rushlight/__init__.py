@@ -8,7 +8,6 @@ tensor([[2., 2.],
         [2., 2.]])
 """
 
-import importlib as _importlib
 import math as _math
 import sys as _sys
 import typing as _typing
@@ -178,8 +177,9 @@ for _name in """
 """.split():
     _LATER[_name] = "tensor_types"
 
-# Of rushlight alone: there when asked for by name, and not among what `dir` shows as PyTorch's.
-_OURS = {"explain": "explaining", "why": "reasons"}
+# What PyTorch has not, so that `dir` does not show it; imported when first used, likewise.
+_OURS = {"viz": "", "explain": "explaining", "why": "reasons"}
+_OURS |= {"load_ipython_extension": "notebook", "unload_ipython_extension": "notebook"}
 
 # Shown by `dir`; PyTorch does not give them to `from torch import *`.
 _NOT_STARRED = set("""
@@ -201,11 +201,13 @@ if _typing.TYPE_CHECKING:
     from rushlight import overrides as overrides
     from rushlight import profiler as profiler
     from rushlight import serialization as serialization
+    from rushlight import viz as viz
     from rushlight._C import DisableTorchFunction as DisableTorchFunction
     from rushlight._C import DisableTorchFunctionSubclass as DisableTorchFunctionSubclass
-    from rushlight.explaining import explain as explain
     from rushlight._functions import *  # noqa: F403  # the same, as tools/make_stubs.py writes it
+    from rushlight.explaining import explain as explain
     from rushlight.printing import set_printoptions as set_printoptions
+    from rushlight.reasons import why as why
     from rushlight.serialization import load as load
     from rushlight.serialization import save as save
     from rushlight.tensor_types import is_tensor as is_tensor
@@ -223,7 +225,10 @@ else:
         if name in _METHODS_ONLY or name.startswith("__"):
             return None
         if name in _OURS:
-            return getattr(_importlib.import_module(f"{__name__}.{_OURS[name]}"), name)
+            import importlib
+
+            home = importlib.import_module(f"rushlight.{_OURS[name] or name}")
+            return getattr(home, name) if _OURS[name] else home
         if name == "torch":  # PyTorch's module has itself as an attribute
             return _sys.modules[__name__]
         while name not in _functions and ops.fill_more():

@@ -542,6 +542,12 @@ def _without_numbers(x: Any) -> Any:
     return x
 
 
+def answers_by_rule(name: str) -> bool:
+    """Whether what a word gives follows from shapes, so that it need not be run."""
+    known = _REDUCES | _WRITES | _KEEPS_SHAPE | _KEEPS_SIZES | _AS_ON_CUDA
+    return name in _rules or name in known
+
+
 def _answer(name: str, fn: Callable[..., Any], args: tuple[Any, ...]) -> Any:
     rule = _rules.get(name)
     if rule is not None:
