@@ -106,8 +106,11 @@ class Watch:
         return looks
 
     def _drawn(self, outputs: Any, weights: Any) -> str:
-        path = self.options.graph
-        viz().graph(outputs).save(path)
+        path = str(self.options.graph)
+        flow: Any = False  # only the page shows what flows through the edges
+        if path.endswith(".html"):
+            flow = True if weights is None else weights
+        viz().graph(outputs, backward=flow).save(path)
         return f"see {path}"
 
     def report(self) -> bool:
@@ -158,10 +161,7 @@ def viz() -> Any:
 
 def explained(outputs: Any, weights: Any) -> str:
     """The steps of a backward pass as text; no `.grad` is touched."""
-    more = {} if weights is None else {"gradient": weights}
-    explain = getattr(torch, "explain")  # noqa: B009  # imported late: mypy does not see it
-    with contextlib.redirect_stdout(io.StringIO()):  # it prints as well
-        return str(explain(outputs, **more))
+    return str(torch.explain(outputs, weights, show=False))
 
 
 def remembered(outputs: Any, weights: Any) -> str:
