@@ -7,6 +7,7 @@ from typing import Any, Final
 
 from rushlight.autograd.steps import Step, steps
 from rushlight.explaining.names import Names, names_here
+from rushlight.explaining.rules import lines_of
 from rushlight.explaining.values import short
 
 _GAP: Final = "  "
@@ -19,9 +20,9 @@ class Row:
         self.number = step.number
         self.line = step.where
         self.name = step.name
-        self.rule = step.rule
+        self.rule = [] if step.leaf is not None else lines_of(step.node)
         self.key = id(step.leaf if step.leaf is not None else step.node)
-        made = names.result(step.node) if step.leaf is None else ""
+        made = names.of_output(step.node, 0) if step.leaf is None else ""
         came = [short(g) for g in step.grads if g is not None] or ["None"]
         self.came = came if len(came) < 2 else [f"output {i}: {x}" for i, x in enumerate(came)]
         self.made = f"of {made}" if made else ""
@@ -35,7 +36,7 @@ class Row:
         if step.leaf is not None:
             name, g = names.leaf(step.leaf), step.grads[0]
             held = step.leaf.grad
-            self.rule = f"{name}.grad + g" if names.of(step.leaf) else "its .grad + g"
+            self.rule = [f"{name}.grad + g" if names.of_tensor(step.leaf) else "its .grad + g"]
             if held is None:
                 self.ends = [f"{name}.grad = {short(g)}"]
             else:
@@ -71,8 +72,8 @@ class Explanation:
         numbers = {row.key: row.number for row in self.rows}
         digits = len(str(len(self.rows)))
         room = self.width - digits - 4 * len(_GAP)
-        names = min(max([4, *(len(row.name) for row in self.rows)]), room * 24 // 100)
-        rules = min(max([4, *(len(row.rule) for row in self.rows)]), room * 24 // 100)
+        names = min(max([4, *(len(row.name) for row in self.rows)]), max(22, room * 24 // 100))
+        rules = min(max([4, *(len(x) for row in self.rows for x in row.rule)]), room * 24 // 100)
         came = min(max([11, *(len(x) for row in self.rows for x in row.came)]), room * 22 // 100)
         widths = [digits, names, rules, came, self.width - digits - names - rules - came - 8]
         head = ["#".rjust(digits), "node", "rule", "gradient in", "gradients out"]
@@ -92,7 +93,7 @@ class Explanation:
                 lines.append(textwrap.shorten(line, self.width, placeholder=" ..."))
             before = line or before
             name = [row.name, row.made] if row.made else [row.name]
-            cells = [[str(row.number).rjust(digits)], name, [row.rule], row.came, row.outs(numbers)]
+            cells = [[str(row.number).rjust(digits)], name, row.rule, row.came, row.outs(numbers)]
             lines += rows_of(cells, widths)
         return "\n".join(lines)
 
@@ -150,7 +151,7 @@ def first_line(y: Any, gradient: Any, names: Names, count: int) -> str:
     if several:
         what = f"{len(y)} tensors"
     else:
-        name = names.of(y)
+        name = names.of_tensor(y)
         what = f"{name} = {short(y)}" if name else short(y)
     start = "1" if gradient is None else "those given" if several else short(gradient)
     steps_said = "1 step" if count == 1 else f"{count} steps, the newest node first"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
+from rushlight._C import DisableTorchFunction
 from rushlight.core.graph import caller
 from rushlight.explaining.names import Names
 from rushlight.reasons import absent, wrong
@@ -33,15 +34,17 @@ class Why:
     'not a leaf'
     """
 
-    def __call__(
-        self, x: Any, loss: Any = None, *, names: Any = None, show: bool = True
-    ) -> Answer:
+    def __call__(self, x: Any, loss: Any = None, *, names: Any = None, show: bool = True) -> Answer:
         if not is_tensor(x):
             raise TypeError(f"why() wants a tensor, not {type(x).__name__}")
         frame = caller()
-        facts = Facts(x, loss, Names(names, frame), frame)
-        grad = facts.grad
-        said = absent.answer(facts) if grad is None else wrong.answer(facts, grad)
+        with DisableTorchFunction():  # what is done to find the answer is not to be watched
+            facts = Facts(x, loss, Names(names, frame), frame)
+            grad = facts.grad
+            if grad is None and loss is not None:
+                said = wrong.beforehand(facts) or absent.answer(facts)
+            else:
+                said = absent.answer(facts) if grad is None else wrong.answer(facts, grad)
         if show:
             print(said)
         return said

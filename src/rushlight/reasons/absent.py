@@ -6,8 +6,9 @@ import re
 from typing import Any
 
 from rushlight.reasons import watching
-from rushlight.reasons.answer import CUTS, Answer, Link, link_of
+from rushlight.reasons.answer import CUTS, ENDS, Answer, Link, link_of
 from rushlight.reasons.facts import Facts
+
 
 def answer(f: Facts) -> Answer:
     """Why there is no gradient."""
@@ -72,7 +73,7 @@ def how_it_was_cut(f: Facts) -> tuple[str, list[Link], bool] | None:
             if lost and any(n in towards for n in event.outs):
                 kind = watching.kind_of_cut(event)
                 if kind:
-                    return kind, [Link(event.place, CUTS[kind][0])], True
+                    return kind, [Link(event.place, ENDS)], True
     return f.program.cut_before(f.name)
 
 
@@ -85,7 +86,7 @@ def not_a_leaf(f: Facts) -> Answer:
         f"({type(node).__name__}), and backward() keeps gradients of leaves only."
     )
     text = node.where.source
-    leaves = [t for t in f.leaves_behind() if f.names.of(t)]
+    leaves = [t for t in f.leaves_behind() if f.names.of_tensor(t)]
     if re.search(rf"\b{re.escape(name)}\s*=.*\b{re.escape(name)}\b", text) and leaves == []:
         return Answer(
             "no longer a leaf",
@@ -141,7 +142,7 @@ def cleared(f: Facts, freed: Any) -> Answer:
 
 def not_called(f: Facts, y: Any) -> Answer:
     name = f.name
-    loss = f.names.of(y) if y is not None else ""
+    loss = f.names.of_tensor(y) if y is not None else ""
     path = f.path(y) if y is not None else f.path_from(f.newest_above())
     reset = f.program.call_of("zero_grad")
     called = loss and loss in f.program.backward_names()
@@ -179,7 +180,7 @@ def cut_in_log(f: Facts) -> bool:
 
 def cut_or_unused(f: Facts) -> Answer:
     name = f.name
-    loss = f.names.of(f.y) if f.y is not None else ""
+    loss = f.names.of_tensor(f.y) if f.y is not None else ""
     goal = loss or "the loss"
     found = cut_seen(f) or cut_read(f)
     if found is not None:
@@ -211,10 +212,26 @@ def unused(f: Facts, goal: str) -> Answer:
         return Answer(
             "not in the loss",
             f"{name}.grad is None: {name} was used, but {goal} does not depend on the result.",
-            [*f.made(), *f.lines(f.path_from(node), {id(node): "nothing that is left comes after"})],
+            [
+                *f.made(),
+                *f.lines(f.path_from(node), {id(node): "nothing that is left comes after"}),
+            ],
             f"let {goal} depend on it, or call backward() on what does.",
         )
-    others = [n for n in (f.names.of(t) for t in f.leaves_behind(f.y)) if n] if f.y is not None else []
+    owner, _, rest = name.partition(".")
+    part = rest.split(".")[0]
+    if rest and not part.isdigit() and not f.program.mentioned(part):
+        return Answer(
+            "never used",
+            f"{name}.grad is None: nothing uses {owner}.{part}; forward() does not mention it.",
+            [Link(place) for place in [f.program.binding("." + part)] if place],
+            f"call `self.{part}` in forward(), or take the module out.",
+        )
+    others = (
+        [n for n in (f.names.of_tensor(t) for t in f.leaves_behind(f.y)) if n]
+        if f.y is not None
+        else []
+    )
     says = f"{name}.grad is None: no operation that is recorded has used {name}"
     says += f", and the graph of {goal} does not lead to it." if f.y is not None else "."
     chain = f.made()
@@ -245,17 +262,17 @@ def cut_seen(f: Facts) -> tuple[str, list[Link], bool] | None:
     after = [
         Link(e.place) for e in calls[calls.index(event) + 1 :] if any(n in towards for n in e.outs)
     ]
-    return kind, [*f.made(), *before[-3:], Link(event.place, CUTS[kind][0]), *after[-3:]], True
+    return kind, [*f.made(), *before[-3:], Link(event.place, ENDS), *after[-3:]], True
 
 
 def cut_read(f: Facts) -> tuple[str, list[Link], bool] | None:
     """The cut, by what the source says."""
-    loss = f.names.of(f.y) if f.y is not None else next(iter(f.program.backward_names()), "")
+    loss = f.names.of_tensor(f.y) if f.y is not None else next(iter(f.program.backward_names()), "")
     cuts = f.program.cuts(f.name, loss)
     if not cuts:
         return None
     cut = cuts[0]
-    chain = [*f.made(), Link(cut.place, CUTS[cut.kind][0])]
+    chain = [*f.made(), Link(cut.place, ENDS)]
     ending = f.program.binding(loss) if loss else ""
     if ending and ending != cut.place:
         chain.append(Link(ending))

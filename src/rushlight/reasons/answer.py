@@ -6,6 +6,8 @@ import textwrap
 from typing import Any, Final
 
 WIDTH: Final = 96
+INDENT: Final = " " * 6
+ENDS: Final = "here the history ends"
 
 # What a cut is, and what to do about it.
 CUTS: Final = {
@@ -82,10 +84,8 @@ class Answer:
         lines = textwrap.wrap(self.says, WIDTH)
         for link in self.chain:
             lines.append(f"  {link.place}")
-            if link.note:
-                lines += textwrap.wrap(
-                    link.note, WIDTH, initial_indent=" " * 6, subsequent_indent=" " * 6
-                )
+            for note in filter(None, link.note.split("\n")):
+                lines += textwrap.wrap(note, WIDTH, initial_indent=INDENT, subsequent_indent=INDENT)
         if not self.certain:
             lines += textwrap.wrap(
                 "This is read from the source; `with rushlight.why.watching():` around the program "
@@ -103,7 +103,7 @@ def joined(chain: list[Link]) -> list[Link]:
     for link in chain:
         if found and found[-1].place == link.place:
             notes = [x for x in (found[-1].note, link.note) if x]
-            found[-1] = Link(link.place, "; ".join(dict.fromkeys(notes)))
+            found[-1] = Link(link.place, "\n".join(dict.fromkeys(notes)))
         else:
             found.append(link)
     return found

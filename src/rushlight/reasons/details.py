@@ -5,14 +5,34 @@ from __future__ import annotations
 from typing import Any, Final
 
 from rushlight.core.grad_mode import within
-from rushlight.core.graph import TensorBase, normal, wrap
+from rushlight.core.graph import Node, TensorBase, normal, wrap
 from rushlight.ops.pointwise.family import Flat
 
-SQUASHING: Final = {"sigmoid", "tanh", "softmax", "log_softmax", "log_sigmoid", "gelu", "silu", "elu"}
+SQUASHING: Final = {
+    "sigmoid",
+    "tanh",
+    "softmax",
+    "log_softmax",
+    "log_sigmoid",
+    "gelu",
+    "silu",
+    "elu",
+}
 RELUS: Final = {"relu", "threshold", "relu6"}
 CLAMPS: Final = {"clamp_numbers", "clamp", "hardtanh", "hardsigmoid", "clamp_min", "clamp_max"}
 CHOOSING: Final = {"where", "masked_fill"}
-LARGEST: Final = {"max", "max_dim", "amax", "maximum", "min", "min_dim", "amin", "minimum", "fmax", "fmin"}
+LARGEST: Final = {
+    "max",
+    "max_dim",
+    "amax",
+    "maximum",
+    "min",
+    "min_dim",
+    "amin",
+    "minimum",
+    "fmax",
+    "fmin",
+}
 WRITING: Final = {"fill_", "zero", "copy", "fill"}
 # Where the derivative is not finite, and what to write instead.
 POLES: Final = {
@@ -27,10 +47,10 @@ POLES: Final = {
     "pow_number": ("the derivative of this power is infinite at 0", "`(x + eps) ** p`"),
     "pow": ("the derivative of this power is not finite at 0", "`(x + eps) ** p`"),
     "linalg_vector_norm": ("a norm has no derivative at 0", "`(x * x).sum().add(eps).sqrt()`"),
-    "std": ("the standard deviation of equal numbers has no derivative", "`(x.var() + eps).sqrt()`"),
-    "acos": ("the derivative of acos is infinite at -1 and 1", "`x.clamp(-1 + eps, 1 - eps).acos()`"),
-    "asin": ("the derivative of asin is infinite at -1 and 1", "`x.clamp(-1 + eps, 1 - eps).asin()`"),
-    "atanh": ("the derivative of atanh is infinite at -1 and 1", "`x.clamp(-1 + eps, 1 - eps).atanh()`"),
+    "std": ("the deviation of equal numbers has no derivative", "`(x.var() + eps).sqrt()`"),
+    "acos": ("the derivative of acos is infinite at -1 and 1", "`x.clamp(-1 + eps, 1 - eps)`"),
+    "asin": ("the derivative of asin is infinite at -1 and 1", "`x.clamp(-1 + eps, 1 - eps)`"),
+    "atanh": ("the derivative of atanh is infinite at -1 and 1", "`x.clamp(-1 + eps, 1 - eps)`"),
     "atan2": ("atan2 has no derivative at the origin", "`atan2(y, x + eps)`"),
     "xlogy": ("the derivative of log is infinite at 0", "`y.clamp(min=eps)`"),
     "binary_cross_entropy": ("a probability is 0 or 1", "`binary_cross_entropy_with_logits`"),
@@ -55,8 +75,10 @@ def kept(node: Any) -> list[Any]:
 
 def numbers(x: Any) -> str:
     """How many numbers a tensor has, for a sentence."""
-    n = x.numel() if isinstance(x, TensorBase) else 1
-    return f"all {n} values" if n != 1 else "its value"
+    if not isinstance(x, TensorBase):
+        return "the values"
+    n = int(x._array.size)
+    return f"all {n} values" if n != 1 else "the value"
 
 
 def note_bad(node: Any, i: int, g: Any, out: Any) -> str:
@@ -67,8 +89,8 @@ def note_bad(node: Any, i: int, g: Any, out: Any) -> str:
     count = int(bad.sum().item())
     where = f"{count} of {out.numel()}" if out.numel() > 1 else "the"
     said = POLES.get(name, ("", ""))[0]
-    if name == "mul":
-        said = "a factor is infinite or NaN"
+    if source_of_bad(node) is not None:
+        said = "a number it was multiplied by, or divided by, was not finite in the forward pass"
     # where exactly: 0 * inf is NaN although nothing was to pass there
     if g is not None and tuple(g.shape) == tuple(out.shape):
         with within(False, False):
@@ -79,20 +101,30 @@ def note_bad(node: Any, i: int, g: Any, out: Any) -> str:
     )
 
 
+def source_of_bad(node: Any) -> Any:
+    """The node that gave a product an operand that was not finite in the forward pass already."""
+    if op_name(node) not in ("mul", "mm", "addmm", "bmm"):
+        return None
+    for target in node._next_edges:
+        if op_name(target) in POLES if isinstance(target, Node) else False:
+            return target
+    return None
+
+
 def note_zero(node: Any, i: int) -> str:
     """Why a gradient that was not zero is zero now."""
     name, title = op_name(node), type(node).__name__
     values = kept(node)
     first = values[0] if values else None
     said = "its rule gives 0 for these values"
-    if title == "CopySlices" or name in WRITING:
+    if title == "CopySlices" or name in WRITING or name.startswith("fill"):
         said = "what was there is overwritten in place, so nothing depends on it any more"
     elif isinstance(node._op, Flat):
         said = "it is a step function, flat nearly everywhere: its derivative is 0"
     elif name in RELUS:
-        said = f"{numbers(first)} that came in were 0 or less, where the derivative of relu is 0"
+        said = f"relu made 0 of {numbers(first)}: where its input is below 0, its derivative is 0"
     elif name in SQUASHING:
-        said = f"saturated: {numbers(first)} at an end of {name}, where it is flat"
+        said = f"saturated: {numbers(first)} lie at an end of {name}, where it is flat"
     elif name in CLAMPS:
         said = f"{numbers(first)} lie outside the limits, where clamping is flat"
     elif name in CHOOSING:
@@ -107,8 +139,10 @@ def note_zero(node: Any, i: int) -> str:
 
 
 def factor(x: Any) -> str:
-    if isinstance(x, TensorBase) and bool((wrap(x._array) != 0).any()):  # type: ignore[operator]
-        return "numbers that are 0 where the gradient is not"
+    if isinstance(x, TensorBase):
+        t: Any = x
+        if bool((t != 0).any()):
+            return "numbers that are 0 where the gradient is not"
     return "0"
 
 
@@ -117,6 +151,7 @@ def note_large(node: Any, times: float) -> str:
     name = op_name(node)
     said = {
         "exp": "exp of a large number",
+        "reciprocal": "1 / x is steep close to 0",
         "div": "divided by a small number",
         "pow_number": "a power with a steep derivative here",
         "log": "log close to 0 is steep",

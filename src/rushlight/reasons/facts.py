@@ -25,12 +25,12 @@ class Facts:
     def __init__(self, x: Any, y: Any, names: Names, frame: FrameType | None) -> None:
         self.x = x
         self.names = names
-        self.name = names.of(x) or "the tensor"
+        self.name = names.of_tensor(x) or "the tensor"
         self.grad = x._accumulated_grad  # `.grad` would warn of tensors that are not leaves
         self.node = x.grad_fn
         self.leaf = x.is_leaf
         self.program = Program(frame, self.module_of(frame))
-        self.given = y
+        self.verb = "is"  # or "would be", of a pass that was not run
         self.y = y if y is not None else self.named_loss()
 
     def module_of(self, frame: FrameType | None) -> Any:
@@ -89,7 +89,9 @@ class Facts:
         if y is self.x or (node is not None and node is self.node):
             return True
         return node is not None and any(
-            end_of(target) is self.end for each in reachable([node], None) for target in each._next_edges
+            end_of(target) is self.end
+            for each in reachable([node], None)
+            for target in each._next_edges
         )
 
     def path(self, y: Any) -> list[Any]:
@@ -145,7 +147,7 @@ class Facts:
         known = [t for t in self.names.known if t is not self.x]
         for name in self.program.backward_names():
             for t in known:
-                if self.names.of(t) == name:
+                if self.names.of_tensor(t) == name:
                     return t
         found = [t for t in known if t.grad_fn in self.above and t.numel() == 1]
         return max(found, key=lambda t: int(t.grad_fn._seq_nr), default=None)

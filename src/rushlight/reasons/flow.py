@@ -24,7 +24,7 @@ class Stat(NamedTuple):
     nan: int
     infinite: int
     zeros: int
-    count: int
+    size: int
 
     @property
     def bad(self) -> bool:
@@ -32,12 +32,14 @@ class Stat(NamedTuple):
 
     @property
     def zero(self) -> bool:
-        return self.zeros == self.count > 0
+        return self.zeros == self.size > 0
 
     def __str__(self) -> str:
         if self.nan or self.infinite:
-            kinds = [f"{n} {word}" for n, word in ((self.nan, "NaN"), (self.infinite, "infinite")) if n]
-            return f"{' and '.join(kinds)} of {self.count}"
+            kinds = [
+                f"{n} {word}" for n, word in ((self.nan, "NaN"), (self.infinite, "infinite")) if n
+            ]
+            return f"{' and '.join(kinds)} of {self.size}"
         return "0" if self.zero else f"at most {self.biggest:.3g}"
 
 
@@ -98,7 +100,7 @@ def turn_of(node: Any, gs: list[Any], outs: list[tuple[Any, Any]]) -> Turn:
         odd = note = ""
         if stat.bad and not came.bad:
             odd, note = "bad", note_bad(node, i, g, as_tensor(out))
-        elif stat.zero and not came.zero and came.count:
+        elif stat.zero and not came.zero and came.size:
             odd, note = "zero", note_zero(node, i)
         elif not came.bad and stat.biggest > EXPLODES * came.biggest > 0:
             odd, note = "large", note_large(node, stat.biggest / came.biggest)

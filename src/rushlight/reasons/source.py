@@ -7,62 +7,28 @@ mentions it. What ran and what did not is known up to the line that asks.
 from __future__ import annotations
 
 import ast
-import inspect
 import linecache
-import os
-from collections.abc import Iterator
 from types import FrameType
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
-from rushlight.reasons.answer import CUTS, Link
-
-# Methods that leave the graph, by what they are.
-CUTTING: Final = {
-    "detach": "detach", "detach_": "detach", "item": "item", "tolist": "item", "numpy": "numpy",
-    "__array__": "numpy", "long": "integer", "int": "integer", "short": "integer",
-    "bool": "integer", "byte": "integer", "char": "integer", "argmax": "integer",
-    "argmin": "integer", "argsort": "integer", "bincount": "integer",
-}  # fmt: skip
-CASTS: Final = {"int64", "int32", "int16", "int8", "uint8", "long", "int", "short", "bool"}
-MAKERS: Final = {"tensor", "as_tensor", "array", "asarray"}
-OFF: Final = ("no_grad", "inference_mode")
-Key = tuple[str, str]  # (function, name), or (".", attribute)
-
-
-class Scope(NamedTuple):
-    """A function, or the file, and the names that are its own."""
-
-    function: str
-    own: frozenset[str]
-
-    def key(self, name: str) -> Key:
-        """Which name is meant."""
-        return (self.function if name in self.own else "", name)
+from rushlight.reasons.answer import ENDS, Link
+from rushlight.reasons.syntax import (
+    TOP,
+    Cut,
+    Key,
+    Scope,
+    Statement,
+    binds,
+    cuts_in,
+    keys_of,
+    mentions,
+    shown,
+    source_file,
+    switches_off,
+)
 
 
-TOP: Final = Scope("", frozenset())
-
-
-class Cut(NamedTuple):
-    """A place where a value goes on without its history."""
-
-    kind: str
-    line: int
-    place: str
-    targets: tuple[Key, ...]
-    returns: bool
-
-
-class Statement(NamedTuple):
-    """One statement: where it stands, what it reads and what it binds."""
-
-    line: int
-    scope: Scope
-    values: tuple[ast.expr, ...]
-    targets: tuple[Key, ...]
-    off: int  # the line of the `no_grad` around it, 0 if there is none
-    returns: bool
-    file: str
+FILLING: Final = ("append", "extend", "copy_", "add_", "fill_", "mul_")  # what is put in stays
 
 
 class Program:
@@ -112,9 +78,10 @@ class Program:
                 self.visit(stmt.body, scope, off, file)
                 continue
             inside = off
-            if isinstance(stmt, (ast.With, ast.AsyncWith)):
-                if any(switches_off(item.context_expr) for item in stmt.items):
-                    inside = stmt.lineno
+            if isinstance(stmt, (ast.With, ast.AsyncWith)) and any(
+                switches_off(item.context_expr) for item in stmt.items
+            ):
+                inside = stmt.lineno
             self.add(stmt, scope, off, file)
             for name in ("body", "orelse", "finalbody"):
                 self.visit(getattr(stmt, name, []), scope, inside, file)
@@ -135,9 +102,9 @@ class Program:
         elif isinstance(stmt, (ast.Expr, ast.Return)) and stmt.value is not None:
             values = [stmt.value]
             call = stmt.value
-            if isinstance(call, ast.Call) and isinstance(call.func, ast.Attribute):
-                if call.func.attr in ("append", "extend", "copy_", "add_", "fill_", "mul_"):
-                    targets = [call.func.value]  # what is put into it
+            on = call.func if isinstance(call, ast.Call) else None
+            if isinstance(on, ast.Attribute) and on.attr in FILLING:
+                targets = [on.value]
         elif isinstance(stmt, (ast.With, ast.AsyncWith)):
             values = [item.context_expr for item in stmt.items]
         elif isinstance(stmt, (ast.If, ast.While)):
@@ -147,12 +114,10 @@ class Program:
                 if isinstance(each, ast.Call):
                     self.calls.append((each.lineno, each, scope))
         keys = tuple(key for target in targets for key in keys_of(target, scope))
+        returns = isinstance(stmt, ast.Return)
         if values:
             self.statements.append(
-                Statement(
-                    stmt.lineno, scope, tuple(values), keys, off,
-                    isinstance(stmt, ast.Return), file,
-                )  # fmt: skip
+                Statement(stmt.lineno, scope, tuple(values), keys, off, returns, file)
             )
 
     def scope_of(self, function: str) -> Scope:
@@ -182,7 +147,7 @@ class Program:
         return "" if s is None else shown(s.file, s.line)
 
     def bound(self, name: str) -> Statement | None:
-        mine = self.here.key(name)
+        mine = (".", name[1:]) if name.startswith(".") else self.here.key(name)
         found = [s for s in self.statements if mine in s.targets and self.ran(s)]
         return found[-1] if found else None
 
@@ -192,7 +157,9 @@ class Program:
         for line, call, scope in self.calls:
             if isinstance(call.func, ast.Attribute) and call.func.attr == "backward":
                 on = call.func.value
-                if isinstance(on, ast.Name) and (scope.function != self.function or line <= self.now):
+                if isinstance(on, ast.Name) and (
+                    scope.function != self.function or line <= self.now
+                ):
                     found.append((line, on.id))
         return [name for _, name in sorted(found, reverse=True)]
 
@@ -211,9 +178,10 @@ class Program:
         mine = self.keys(name)
         for line, call, scope in reversed(self.calls):
             on = call.func
-            if isinstance(on, ast.Attribute) and on.attr == "requires_grad_":
-                if mine & set(keys_of(on.value, scope)):
-                    return line
+            if not isinstance(on, ast.Attribute) or on.attr != "requires_grad_":
+                continue
+            if mine & set(keys_of(on.value, scope)):
+                return line
         for s in self.statements:
             if (".", "requires_grad") in s.targets and mine & set(s.targets) and self.ran(s):
                 return s.line
@@ -222,6 +190,16 @@ class Program:
     def line(self, number: int) -> str:
         """A line of the file that asks."""
         return shown(self.file, number)
+
+    def mentioned(self, attribute: str) -> bool:
+        """Whether an attribute of `self` is read, or is unknown to the program."""
+        if self.bound("." + attribute) is None:
+            return True
+        return any(
+            isinstance(each, ast.Attribute) and each.attr == attribute
+            and isinstance(each.value, ast.Name) and each.value.id == "self"
+            for s in self.statements for value in s.values for each in ast.walk(value)
+        )  # fmt: skip
 
     def first_use(self, name: str) -> tuple[int, str] | None:
         """The first line that computes with a name after it was bound."""
@@ -244,7 +222,7 @@ class Program:
             kinds = [k for v in s.values for k in cuts_in(v, everything, s.scope)]
             kinds = ["no_grad"] if s.off else kinds
             if kinds:
-                chain.insert(0, Link(shown(s.file, s.line), CUTS[kinds[0]][0]))
+                chain.insert(0, Link(shown(s.file, s.line), ENDS))
                 return kinds[0], chain, False
             chain.insert(0, Link(shown(s.file, s.line)))
             earlier = [b for b in self.statements if set(b.targets) & everything
@@ -296,7 +274,7 @@ class Program:
         start = self.keys(name)
         bound = self.bound(name)
         after = bound.line - 1 if bound is not None and bound.scope.function == self.function else 0
-        if bound is not None and not mentions_any(bound, start):
+        if bound is not None and not any(mentions(v, start, bound.scope) for v in bound.values):
             after = bound.line
         reached, statements = self.flow(start, after)
         found: list[Cut] = []
@@ -317,88 +295,3 @@ class Program:
             return True
         reached, _ = self.flow(set(cut.targets), cut.line - 1)
         return bool(self.keys(goal) & reached)
-
-
-# --- pieces of syntax -----------------------------------------------------------------------------
-def source_file(cls: type) -> str:
-    """The file of a class of the user's; "" for others."""
-    if cls.__module__.split(".")[0] == "rushlight":
-        return ""
-    try:
-        return inspect.getsourcefile(cls) or ""
-    except (TypeError, OSError):
-        return ""
-
-
-def shown(file: str, line: int) -> str:
-    """A line as nodes show theirs: 'train.py:3     x = torch.ones(2)'."""
-    name = file if file.startswith("<") else os.path.basename(file)
-    text = linecache.getline(file, line).strip()
-    return f"{name}:{line}" + (f"     {text}" if text else "")
-
-
-def switches_off(expr: ast.expr) -> bool:
-    """Whether a `with` or a decorator switches recording off."""
-    on = expr.func if isinstance(expr, ast.Call) else expr
-    name = getattr(on, "attr", getattr(on, "id", ""))
-    if name == "set_grad_enabled" and isinstance(expr, ast.Call) and expr.args:
-        return isinstance(expr.args[0], ast.Constant) and expr.args[0].value is False
-    return name in OFF
-
-
-def binds(name: ast.Name) -> bool:
-    """Whether a name is bound where it stands."""
-    return isinstance(name.ctx, ast.Store)
-
-
-def keys_of(expr: ast.expr, scope: Scope) -> Iterator[Key]:
-    """What an expression to the left of `=` binds, or a call is made on."""
-    if isinstance(expr, ast.Name):
-        yield scope.key(expr.id)
-    elif isinstance(expr, ast.Attribute):
-        yield ".", expr.attr
-        if not (isinstance(expr.value, ast.Name) and expr.value.id == "self"):
-            yield from keys_of(expr.value, scope)
-    elif isinstance(expr, (ast.Subscript, ast.Starred)):
-        yield from keys_of(expr.value, scope)
-    elif isinstance(expr, (ast.Tuple, ast.List)):
-        for part in expr.elts:
-            yield from keys_of(part, scope)
-
-
-def mentions(expr: ast.AST, names: set[Key], scope: Scope) -> bool:
-    """Whether an expression mentions one of the names."""
-    for each in ast.walk(expr):
-        if isinstance(each, ast.Name) and scope.key(each.id) in names:
-            return True
-        if isinstance(each, ast.Attribute) and (".", each.attr) in names:
-            return True
-    return False
-
-
-def mentions_any(s: Statement, names: set[Key]) -> bool:
-    return any(mentions(value, names, s.scope) for value in s.values)
-
-
-def cuts_in(expr: ast.expr, names: set[Key], scope: Scope) -> Iterator[str]:
-    """The kinds of cuts of a value that has one of the names, in an expression."""
-    for each in ast.walk(expr):
-        if isinstance(each, ast.Attribute) and each.attr == "data":
-            if mentions(each.value, names, scope):
-                yield "data"
-        if not isinstance(each, ast.Call):
-            continue
-        on = each.func
-        given = [a for a in each.args if mentions(a, names, scope)]
-        if isinstance(on, ast.Attribute):
-            if on.attr in CUTTING and (mentions(on.value, names, scope) or given):
-                yield CUTTING[on.attr]
-            elif on.attr in ("to", "type") and mentions(on.value, names, scope):
-                kinds = {getattr(a, "attr", "") for a in each.args}
-                kinds |= {getattr(k.value, "attr", "") for k in each.keywords}
-                if kinds & CASTS:
-                    yield "integer"
-            elif on.attr in MAKERS and given:
-                yield "copied"
-        elif isinstance(on, ast.Name) and on.id in ("float", "int") and given:
-            yield "item"
