@@ -16,6 +16,7 @@ from rushlight.arrays.meta import Meta, answers_by_rule
 from rushlight.arrays.vocabulary import Kind, primitives, register
 
 _LARGE: Final = 1 << 16  # elements: words that `meta` has to run are not run on more
+_PUT_OFF: Final = {"conjugated": "conjugate", "negated": "negative"}
 
 
 class Unwritten(Exception):
@@ -126,6 +127,9 @@ def _terms(a: Any) -> Any:
 
 
 def _answer(name: str, fn: Callable[..., Any], args: tuple[Any, ...]) -> Any:
+    if name in _PUT_OFF:  # `meta` gives another kind of array for these
+        x = args[0]
+        return Written(Term(_PUT_OFF[name], (x.term,), x.shape), x.like, x.whole)
     if not answers_by_rule(name) and sum(getattr(a, "size", 0) for a in args) > _LARGE:
         raise Unwritten(f"{name} of large arrays")
     return write(name, primitives.get(name, fn), args)

@@ -81,14 +81,19 @@ class _Folder:
 
     # --- loops ----------------------------------------------------------------------------------
     def by_repeats(self, children: list[Child], inside: bool) -> list[Child]:
-        """What comes again and again, one right after the other, as loops."""
+        """What comes again and again, one right after the other, as loops. Short bodies first: an
+        inner loop that goes round now three, now four times is then alike, whatever it counts."""
+        limit = 1
         while True:
-            found = self._fold_once(children, inside)
-            if len(found) == len(children):
-                return found
-            children = found
+            found = self._fold_once(children, inside, limit)
+            if len(found) < len(children):
+                children, limit = found, 1
+            elif limit > len(children):
+                return children
+            else:
+                limit *= 2
 
-    def _fold_once(self, children: list[Child], inside: bool) -> list[Child]:
+    def _fold_once(self, children: list[Child], inside: bool, limit: int) -> list[Child]:
         kinds = [self.kind_of(child, inside) for child in children]
         places: dict[int, list[int]] = {}
         for at, kind in enumerate(kinds):
@@ -101,11 +106,13 @@ class _Folder:
             best = (0, 0, 0)  # how much is covered, minus the body's length, how often
             for later in where[n + 1 : n + 1 + _TRIED]:
                 length = later - at
+                if length > limit:
+                    break
                 times = _times(kinds, at, length)
                 if times >= 3 or (times == 2 and length >= 3):
                     best = max(best, (times * length, -length, times))
             covered, minus, times = best
-            if covered == 0 or covered == len(kinds) == times == 1:
+            if covered == 0:
                 found.append(children[at])
                 at += 1
                 continue

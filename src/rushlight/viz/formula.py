@@ -27,7 +27,7 @@ def formula(node: Any, shapes: Shapes | None = None) -> str:
 
 def mathml(box: Box) -> str:
     """A formula as a MathML element."""
-    return f'<math display="block">{_element(box)}</math>'
+    return f'<math displaystyle="true">{_element(box)}</math>'
 
 
 def boxes_of(rule: Rule) -> list[Box]:
@@ -135,7 +135,8 @@ def _grouped(box: Box) -> str:
 def _name_element(text: str) -> str:
     if text.startswith("d ") or (len(text) == 2 and text[0] == "d"):  # a gradient: d, and whose
         whose = _name_element(text[1:].strip())
-        return f'<mrow><mi mathvariant="normal">d</mi>{whose}</mrow>'
+        gap = '<mspace width="0.15em"/>' if text[1] == " " else ""
+        return f'<mrow><mi mathvariant="normal">d</mi>{gap}{whose}</mrow>'
     if len(text) > 1 and text[0] == "x" and text[1:].isdigit():
         return f"<msub><mi>x</mi><mn>{text[1:]}</mn></msub>"
     return f"<mi>{escape(text)}</mi>"

@@ -68,14 +68,14 @@ def number(value: Any) -> Box:
 
 # --- tidying --------------------------------------------------------------------------------------
 _SAME = frozenset(
-    "positive copy contiguous laid_out settled conjugated moved matrices real_if_close".split()
+    "positive copy contiguous laid_out settled moved matrices real_if_close".split()
 )
 _SHAPES = frozenset("reshape broadcast unsqueezed".split())  # what a reader need not be told of
 _RENAMED = {
     "true_divide": "divide", "fabs": "absolute", "square": "square", "turned": "transpose",
     "narrow_matmul": "matmul", "arcsin": "arcsin", "expit": "σ", "gammaln": "ln Γ",
     "digamma": "ψ", "log": "ln", "reduce_max": "max", "reduce_min": "min", "product": "∏",
-    "reduce_any": "any", "reduce_all": "all", "negated": "negative", "rint": "round",
+    "reduce_any": "any", "reduce_all": "all", "rint": "round",
 }  # fmt: skip
 
 

@@ -105,11 +105,12 @@ def _item_of(i: int, node: Any, names: Names, shapes: Shapes) -> Item:
     if isinstance(node, CopySlicesBase):
         title = "write into a view"
     item = Item(i, kind, title, names.of_output(node, 0), graph_node=node)
-    if node._output_metas is None or len(node._output_metas) == 1:
-        _set_like(item, shapes.of_output(node, 0))
+    _set_like(item, shapes.of_output(node, 0))
     if node._code is not None:
         item.place = place_of(node)
     item.details = _details(node, op)
+    if node._output_metas is not None and len(node._output_metas) > 1:
+        item.details["outputs"] = f"{len(node._output_metas)}, the first of which is shown here"
     return item
 
 

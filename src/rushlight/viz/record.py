@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from rushlight import dtypes
 from rushlight.autograd.api import grad
 from rushlight.autograd.graph import GradientEdge
 from rushlight.core.engine.accumulate_grad import AccumulateGradBase
@@ -17,6 +18,7 @@ from rushlight.viz.kept import kept_values
 from rushlight.viz.modules import Span
 from rushlight.viz.naming import Names
 from rushlight.viz.reading import Root, nodes_behind
+from rushlight.viz.shapes import Shapes
 from rushlight.viz.values import describe
 
 _MOST_CALLS = 50000  # of modules that are remembered
@@ -44,6 +46,7 @@ class Recording:
         self._calls: list[tuple[int, int, Any]] = []
         self._open: list[tuple[int, Any]] = []
         self._handles: list[Any] = []
+        self._running = 0  # passes that go on now, one inside the other
 
     # --- on and off -------------------------------------------------------------------------------
     def __enter__(self) -> Recording:
@@ -64,8 +67,10 @@ class Recording:
         self._open.clear()
 
     def _begin(self) -> PassObserver:
-        self.order = []
-        self.received, self.sent, self.kept = {}, {}, {}
+        if self._running == 0:  # else it is one that a custom function runs inside another
+            self.order = []
+            self.received, self.sent, self.kept = {}, {}, {}
+        self._running += 1
         return _Watcher(self)
 
     def _enter_module(self, module: Any, args: Any) -> None:
@@ -123,6 +128,9 @@ class _Watcher(PassObserver):
                 if out is not None:
                     self.into.sent[node, i] = describe(out)
 
+    def finish(self) -> None:
+        self.into._running -= 1
+
 
 def record(values: bool = True) -> Recording:
     """Watch the backward passes of a `with` block: `with viz.record() as seen: loss.backward()`.
@@ -149,7 +157,8 @@ def record_pass(roots: list[Root], gradients: Any = None) -> Recording:
             if isinstance(leaf, TensorBase):
                 leaves[id(leaf)] = leaf
     if gradients is None:
-        gradients = [None if t is None else t.detach().new_ones(t.shape) for _, _, t in roots]
+        like = next(iter(leaves.values()))  # a tensor on the device of all of them
+        gradients = [_ones(root, nr, tensor, like) for root, nr, tensor in roots]
     observe(seen._begin)  # without the calls of modules: they are over
     try:
         grad(
@@ -160,3 +169,11 @@ def record_pass(roots: list[Root], gradients: Any = None) -> Recording:
     finally:
         stop_observing(seen._begin)
     return seen
+
+
+def _ones(root: Any, nr: int, tensor: Any, like: Any) -> Any:
+    """A gradient of ones for one output."""
+    if tensor is not None:
+        return tensor.detach().new_ones(tensor.shape)
+    shape, dtype = Shapes().of_outputs(root)[nr]
+    return like.detach().new_ones(shape, dtype=dtypes.of(dtype))

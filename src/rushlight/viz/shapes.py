@@ -88,7 +88,8 @@ class Shapes:
             made = op.forward(*xs)
         except Exception:  # an op that looks at numbers: its shape stays unknown
             return None
-        return (made.shape, made.dtype) if isinstance(made, Meta) else None
+        told = hasattr(made, "shape") and hasattr(made, "dtype")
+        return (tuple(made.shape), made.dtype) if told else None
 
 
 def _is_leaf(target: Any) -> bool:

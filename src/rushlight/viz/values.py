@@ -9,7 +9,7 @@ from typing import Any
 
 from rushlight import dtypes
 from rushlight.autograd.grad_mode import no_grad
-from rushlight.core.graph import TensorBase, wrap
+from rushlight.core.graph import TensorBase, normal, wrap
 from rushlight.core.saved.packed import Packed
 
 SMALL = 64  # elements that are shown in full
@@ -25,7 +25,7 @@ def describe(value: Any) -> dict[str, Any] | None:
         return {"number": number(value)}
     if isinstance(value, Packed):
         return {"note": "packed by a saved-tensor hook"}
-    t = value if isinstance(value, TensorBase) else wrap(value)
+    t = value if isinstance(value, TensorBase) else wrap(normal(value))
     found = _head(t)
     try:
         with no_grad():
