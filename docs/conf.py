@@ -19,8 +19,7 @@ author = "The rushlight authors"
 project_copyright = author
 version = release = "0.1.0"
 
-extensions = ["myst_parser", "sphinx.ext.mathjax"]
-myst_enable_extensions = ["dollarmath"]
+extensions = ["myst_parser"]
 myst_heading_anchors = 3
 nitpicky = True
 

@@ -407,6 +407,7 @@ def test_readme_repeats_measured_figures() -> None:
 
     repeated = rows(ROOT / "README.md")
     assert len(repeated) > 5
+    assert repeated == rows(ROOT / "README.zh.md")
     assert repeated.items() <= rows(ROOT / "docs" / "figures.md").items()
 
 
@@ -425,6 +426,8 @@ def counted() -> dict[str, str]:
         r"NumPy (\d\.\d+) (?:or|and) newer": numpy.removeprefix("numpy>="),
         r"PyTorch (2\.\d+)": torch,
         r"smaller than ([\d.]+) MB": f"{int(limit[1]) / 1e6:g}",
+        r"wheel 不到 ([\d.]+) MB": f"{int(limit[1]) / 1e6:g}",
+        r"Python 需要 (3\.\d+) 或更新": project["requires-python"].removeprefix(">="),
         r"(\w+) minutes (?:of|on) hostile": "ten",
         r"attack on everything \| (\w+) minutes": "ten",
         r"\babout (\w+ \w+) on two\s+cores": "a minute",
