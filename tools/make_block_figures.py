@@ -3,7 +3,7 @@
     python tools/make_block_figures.py           write docs/figures/ anew
     python tools/make_block_figures.py --check   say which are not what their code draws; 1 if any
 
-A figure belongs to a Python block that saves a file of its name, in the same page and before it:
+A figure belongs to a Python block that writes a file of its name, in the same page and before it:
 `viz.graph(d).save("graph.svg")` and then `![...](figures/graph.svg)`. The block is run alone. Of
 pictures in SVG the words are compared, of others (PNG) their size: layouts and fonts differ a
 little from machine to machine.
@@ -31,7 +31,7 @@ def blocks_with_figures() -> dict[Path, str]:
         for image in re.finditer(r"!\[[^\]]*\]\(([^)]+)\)", text):
             figure = (page.parent / image[1]).resolve()
             for block in re.findall(BLOCK, text[: image.start()], re.MULTILINE | re.DOTALL):
-                if f'save("{figure.name}"' in block:
+                if f'"{figure.name}"' in block:
                     found.setdefault(figure, block)
     return found
 

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 import rushlight as torch
-from rushlight.notebook.report import GradReport
+from rushlight.notebook.report import GradReport, node_html
 
 
 def test_values_and_gradients() -> None:
@@ -32,6 +34,19 @@ def test_html() -> None:
     assert text.count("<tr>") == 3 and text.count("<svg") >= 3
     assert "MulBackward0" not in text.split("</table>")[0].split("gradient")[0]
     assert text.split("</table>")[1].count(">w<") == 1  # the leaf has its name in the graph
+
+
+def test_what_draws_graphs_may_be_missing(monkeypatch: pytest.MonkeyPatch) -> None:
+    def graph(root: Any, params: Any) -> Any:
+        raise ImportError("pip install <viz>")
+
+    monkeypatch.setattr(torch.viz, "graph", graph)
+    w = torch.ones(2, requires_grad=True)
+    loss = (w * 3).sum()
+    assert (
+        GradReport("loss", loss, {"w": w})._repr_html_().endswith("<p>pip install &lt;viz&gt;</p>")
+    )
+    assert node_html(loss.grad_fn) == "<p>pip install &lt;viz&gt;</p>"
 
 
 def test_of_a_vector_the_sum_counts() -> None:

@@ -9,19 +9,29 @@ from typing import Any
 
 import pytest
 
+from rushlight.core import arithmetic
 from tests.harness import ROOT
+
+
+def tool() -> Any:
+    spec = importlib.util.spec_from_file_location("make_api", ROOT / "tools" / "make_api.py")
+    assert spec is not None and spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
 
 
 @pytest.fixture(scope="module")
 def pages(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
-    spec = importlib.util.spec_from_file_location("make_api", ROOT / "tools" / "make_api.py")
-    assert spec is not None and spec.loader is not None
-    make_api: Any = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(make_api)
     folder: Path = tmp_path_factory.mktemp("api")
     (folder / "stale.md").touch()
-    make_api.write(folder)
+    tool().write(folder)
     return {path.stem: path.read_text("utf-8") for path in folder.glob("*.md")}
+
+
+def test_sources_of_what_is_compiled_are_read_from_its_file() -> None:
+    source: str = tool().compiled_source(arithmetic.Mul, "partials")
+    assert source == "def partials(self, a: Any, b: Any) -> Any:\n    return b, a"
 
 
 def section(page: str, name: str) -> str:

@@ -66,14 +66,23 @@ class GradReport:
         )
 
     def drawn(self) -> str:
-        """The graph; or what to install to see it."""
+        """The graph, with the names of the cell."""
         named = {**self.tensors, self.name: self.loss}
         leaves = {name: t for name, t in named.items() if t.is_leaf and t.requires_grad}
-        try:
-            picture: str = torch.viz.graph(self.loss, params=leaves)._repr_html_()
-        except ImportError as error:
-            return f"<p>{html.escape(str(error))}</p>"
-        return picture
+        return graph_html(self.loss, leaves)
+
+
+def node_html(node: Any) -> str:
+    """A node (`loss.grad_fn`) as the graph that it is the end of."""
+    return graph_html(node, None)
+
+
+def graph_html(root: Any, leaves: dict[str, Any] | None) -> str:
+    """The graph of a tensor or a node; or what to install to see it."""
+    try:
+        return torch.viz.graph(root, params=leaves)._repr_html_()
+    except ImportError as error:
+        return f"<p>{html.escape(str(error))}</p>"
 
 
 def age(t: Any) -> int:
