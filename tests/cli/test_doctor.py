@@ -74,7 +74,9 @@ def test_what_cannot_be_read(tmp_path: Path, capsys: pytest.CaptureFixture[str])
     (tmp_path / "wrong.ipynb").write_text("{}")
     for path in (tmp_path / "wrong.py", tmp_path / "wrong.ipynb", tmp_path / "missing.py"):
         assert cli.main(["doctor", str(path)]) == 2
-        assert f"cannot read {path}" in capsys.readouterr().err
+        said = capsys.readouterr()
+        assert f"cannot read {path}" in said.err
+        assert said.out.endswith(", 1 not read\n")
     for arguments in ([], ["--bogus", "x.py"]):
         assert cli.main(["doctor", *arguments]) == 2
         assert "usage: rushlight doctor" in capsys.readouterr().err

@@ -121,3 +121,10 @@ def test_seed(tmp_path: Path) -> None:
     first, second, other = (run("--seed", n, "-c", code, cwd=tmp_path) for n in ("7", "7", "8"))
     assert first[0] == 0
     assert first == second != other
+
+
+def test_starting_imports_little(tmp_path: Path) -> None:
+    code = "import sys; print([m for m in ('conv', 'nn') if f'rushlight.ops.{m}' in sys.modules])"
+    assert run("-c", code, cwd=tmp_path) == (0, "[]\n", "")
+    code = "import sys; print('rushlight.cli.watch' in sys.modules, 'argparse' in sys.modules)"
+    assert run("-c", code, cwd=tmp_path) == (0, "False False\n", "")

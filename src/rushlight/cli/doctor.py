@@ -185,4 +185,6 @@ def show(report: Report) -> None:
     count = sum(not finding.guarded for finding in report.lacking)
     files = f"{report.files} file" + "s" * (report.files != 1)
     verdict = f"{count} lacking" if count else "all there"
+    if report.unreadable:
+        verdict += f", {len(report.unreadable)} not read"
     print(f"{files}, {report.uses} uses of {len(report.names)} names of torch: {verdict}")
