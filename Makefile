@@ -72,7 +72,7 @@ stubs: $(BUILT) ## write the stubs of the methods that the op table attaches
 	$(BIN)/python tools/make_stubs.py
 
 docs: $(VENV)/.docs $(BUILT) ## build the documents into build/docs; a warning is an error
-	$(BIN)/python -m sphinx -W --keep-going -q -b html docs build/docs
+	$(BIN)/python -m sphinx -W --keep-going -E -a -q -b html docs build/docs
 	@echo "Open build/docs/index.html"
 
 wheel: $(VENV)/.dev ## build a wheel, and look at its size

@@ -4,8 +4,8 @@
 
 A page for each folder of `src/rushlight/ops/`: every public function with its signature and
 docstring, and of the op behind it, if it has one of its own, the rule that gives its gradient (the
-source of the rule itself, so that it cannot be out of date), the name of its node and the dtypes it
-takes. The pages are not kept in the repository.
+source of the rule itself, and the formula that it records, so that neither can be out of date), the
+name of its node and the dtypes it takes. The pages are not kept in the repository.
 """
 
 from __future__ import annotations
@@ -22,9 +22,12 @@ from types import FunctionType
 from typing import Any
 
 from rushlight import ops
-from rushlight.core.graph import Op
+from rushlight.core.graph import Op, TensorBase, wrap
+from rushlight.core.record import apply
 from rushlight.ops.described import describe
 from rushlight.ops.registry import functions, methods, namespaces, table
+from rushlight.ops.sample_inputs import Draw, samples_of
+from rushlight.viz.formula import formula
 
 # What stands in each folder, in the order of the pages.
 FOLDERS = {
@@ -180,6 +183,22 @@ def compiled_source(home: type, name: str) -> str:
     return ""
 
 
+def formula_of(cls: type[Op]) -> str:
+    """The rule as a formula, as it is recorded on the first of the op's own samples; "" if it is
+    too long for one, or the sample has no gradient (complex numbers alone)."""
+    if not cls.differentiable:
+        return ""
+    op, *raws = next(samples_of(cls, Draw(0)))
+    inputs = [wrap(x) if hasattr(x, "dtype") else x for x in raws]
+    for x in inputs:
+        if isinstance(x, TensorBase) and x._array.dtype.kind == "f":
+            x._requires_grad = True
+    result = apply(op, *inputs)
+    node = (result[0] if isinstance(result, tuple) else result).grad_fn
+    text = "" if node is None else formula(node)
+    return text if len(text) <= 160 else ""
+
+
 def facts(cls: type[Op]) -> list[str]:
     """What can be said of an op in a line each."""
     node = cls.node or "".join(word.capitalize() for word in cls.name.split("_")) + "Backward0"
@@ -203,6 +222,10 @@ def entry(shown: str, name: str, fn: Callable[..., Any]) -> str:
         found = rule(cls)
         if found is not None:
             lines += [f"Its rule, `{found[1]}`:", "", "```python", found[0], "```", ""]
+            shown_as = formula_of(cls)
+            lines += (
+                ["On a sample this is:", "", "```text", shown_as, "```", ""] if shown_as else []
+            )
     return "\n".join(lines)
 
 

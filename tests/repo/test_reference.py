@@ -53,18 +53,21 @@ def test_public_functions_are_there_once(pages: dict[str, str]) -> None:
 
 
 @pytest.mark.parametrize(
-    ("page", "name", "rule"),
+    ("page", "name", "rule", "formula"),
     [
-        ("pointwise", "torch.sin", "lambda x: (v.cos(x),)"),
-        ("pointwise", "torch.mul", "    return b, a"),
-        ("nn", "torch.softmax", "def through("),
-        ("reduction", "torch.sum", "def vjp("),
+        ("pointwise", "torch.sin", "lambda x: (v.cos(x),)", "dx = g · cos(x)"),
+        ("pointwise", "torch.mul", "    return b, a", "dx = g · other, d other = g · x"),
+        ("nn", "torch.softmax", "def through(", "dx = g · y − y · "),
+        ("reduction", "torch.sum", "def vjp(", "dx = "),
     ],
 )
-def test_the_rule_of_an_op_is_shown(pages: dict[str, str], page: str, name: str, rule: str) -> None:
+def test_the_rule_of_an_op_is_shown(
+    pages: dict[str, str], page: str, name: str, rule: str, formula: str
+) -> None:
     text = section(pages[page], name)
     assert f"{name}(" in text and ">>> " in text and "Backward0`" in text
     assert rule in text.split("Its rule, ")[1]
+    assert f"```text\n{formula}" in text
 
 
 def test_fences_are_closed(pages: dict[str, str]) -> None:
