@@ -11,6 +11,7 @@ from pathlib import Path
 
 LIMIT = 3_000_000  # bytes
 BELONGS = (".py", ".pyi", ".txt", "py.typed", "_build.json", ".so", ".pyd")
+PAGES = ("rushlight/viz/page_files/", (".html", ".css", ".js"))  # what pages are made of
 
 
 def trouble(path: Path) -> list[str]:
@@ -21,6 +22,8 @@ def trouble(path: Path) -> list[str]:
     with zipfile.ZipFile(path) as wheel:
         names = [name for name in wheel.namelist() if ".dist-info/" not in name]
     for name in names:
+        if name.startswith(PAGES[0]) and name.endswith(PAGES[1]):
+            continue
         if not name.startswith(("rushlight/", "rushlight__mypyc.")) or not name.endswith(BELONGS):
             found.append(f"{name} does not belong in a wheel")
     for needed in ("rushlight/__init__.py", "rushlight/py.typed", "rushlight/_build.json"):

@@ -38,7 +38,7 @@ LAYER = {name: level for level, names in enumerate(LAYERS) for name in names.spl
 ARRAY_LIBRARIES = {"numpy", "cupy", "cupyx"}
 MAY_NAME_THEM = {"arrays", "codegen", "core", "dtypes", "random", "compile", "compat"}
 # Slow to import, or not always there: only inside a function, or under TYPE_CHECKING.
-LAZY = {"scipy", "cupy", "cupyx", "mpi4py", "graphviz"}
+LAZY = {"scipy", "cupy", "cupyx", "mpi4py", "igraph", "matplotlib"}
 
 
 def module_of(path: Path) -> str:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -177,9 +179,11 @@ GRAPHS: dict[str, Callable[[], Any]] = {
     "second derivative": second_derivative, "several roots": several_roots,
     "views": views_written_in_place, "packed": packed, "checkpointed": checkpointed,
     "several outputs": several_outputs, "convolution": convolution,
-    "empty": lambda: (ones(0, 3) * 2).sum(), "0-d": lambda: torch.tensor(2.0, requires_grad=True)**3,
+    "empty": lambda: (ones(0, 3) * 2).sum(),
+    "0-d": lambda: torch.tensor(2.0, requires_grad=True)**3,
     "complex root": lambda: torch.tensor([1 + 2j], requires_grad=True) ** 2,
-    "custom": lambda: Square.apply(ones(3)).sum(), "in place": lambda: (ones(3) * 2).add_(1).mul_(3),
+    "custom": lambda: Square.apply(ones(3)).sum(),
+    "in place": lambda: (ones(3) * 2).add_(1).mul_(3),
     "a leaf": lambda: ones(3), "a node": lambda: ones(3).exp().grad_fn,
     "vmap": lambda: torch.func.vmap(lambda a: a.sin() * a)(ones(3)).sum(),
     "func.grad": lambda: torch.func.grad(lambda a: (a**3).sum())(ones(3)).sum(),
@@ -278,3 +282,29 @@ def test_a_deep_chain_needs_no_recursion() -> None:
     for _ in range(3000):
         y = y.sin().cos()
     assert len(viz.graph(y)._view().shown) <= 45
+
+
+# --- it costs nothing while it is not used --------------------------------------------------------
+def test_nothing_of_it_is_imported_before_it_is_used() -> None:
+    code = """
+import sys
+import rushlight as torch
+x = torch.ones(2, requires_grad=True)
+x.exp().sum().backward()
+assert not [name for name in sys.modules if name.startswith("rushlight.viz")]
+assert "viz" not in dir(torch)
+torch.viz.graph(x.exp())
+assert "matplotlib" not in sys.modules and "igraph" not in sys.modules
+"""
+    subprocess.run([sys.executable, "-c", code], check=True, timeout=120)
+
+
+def test_functions_are_not_hidden_by_the_modules_they_are_in() -> None:
+    code = """
+import rushlight.viz.graph
+import rushlight.viz.record
+import rushlight.viz.formula
+from rushlight import viz
+assert callable(viz.graph) and callable(viz.record) and callable(viz.formula)
+"""
+    subprocess.run([sys.executable, "-c", code], check=True, timeout=120)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise
 
 from rushlight.viz.folding import Group
 from rushlight.viz.layout import Layout, Point, lay_out
@@ -127,7 +128,7 @@ def draw(view: View, title: str) -> Drawing:
 def curve(line: list[Point]) -> list[tuple[Point, Point, Point]]:
     """A smooth way through the points of a line: Bézier pieces that leave and arrive downwards."""
     pieces = []
-    for (ax, ay), (bx, by) in zip(line, line[1:]):
+    for (ax, ay), (bx, by) in pairwise(line):
         bend = max((by - ay) * 0.5, 6.0)
         pieces.append(((ax, ay + bend), (bx, by - bend), (bx, by)))
     return pieces

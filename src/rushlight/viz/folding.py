@@ -8,6 +8,7 @@ Note [Stretches]
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Union
@@ -56,6 +57,7 @@ class _Folder:
     def __init__(self, model: GraphModel) -> None:
         self.model = model
         self.items = model.items
+        self.made = Counter(item.place for item in model.nodes)
         self.kinds: dict[Any, int] = {}
         self.count = 0
 
@@ -140,11 +142,13 @@ class _Folder:
     def title_of_loop(self, body: Sequence[Child], times: int) -> str:
         """`50 × h = cell(x, h)`, `3 × EncoderLayer`, or the names of the ops."""
         modules = [c.subtitle or c.title for c in body if isinstance(c, Group)]
+        count = sum(len(_ids(child)) for child in body) * times
         lines = {self.items[i].place for child in body for i in _ids(child)}
-        texts = [p.source for p in lines if p is not None and p.source]
+        # a line that made more than this called something that has a loop inside
+        texts = [p.source for p in lines if p is not None and self.made[p] == count]
         if modules:
             text = ", ".join(dict.fromkeys(modules))
-        elif len(lines) == 1 and texts:
+        elif len(lines) == 1 and texts and texts[0]:
             text = texts[0]
         else:
             text = ", ".join(dict.fromkeys(self.items[_first(c)].title for c in body))
@@ -157,7 +161,7 @@ class _Folder:
             if len(children) <= FEW:
                 return children
             found: list[Child] = []
-            for place, stretch in _runs(children, lambda c: key(self.items[_first(c)].place)):
+            for place, stretch in _runs(children, self.placed(key)):
                 if len(stretch) == 1 or not place or len(stretch) == len(children):
                     found.extend(stretch)
                     continue
@@ -166,6 +170,9 @@ class _Folder:
                 found.append(self.group(kind, title, _in_parts(self, inner), subtitle))
             children = found
         return _in_parts(self, children)
+
+    def placed(self, key: Callable[[Place | None], Any]) -> Callable[[Child], Any]:
+        return lambda child: key(self.items[_first(child)].place)
 
     # --- groups ---------------------------------------------------------------------------------
     def group(self, kind: str, title: str, children: list[Child], subtitle: str = "") -> Group:
@@ -263,7 +270,7 @@ def _line(place: Place | None) -> tuple[str, str] | None:
 
 
 def _nest(folder: _Folder, steps: list[Child]) -> list[Child]:
-    """The steps of a loop: the first two, the last, and those between in parts, if there are many."""
+    """The steps of a loop; if there are many the first two, the last, and the rest in parts."""
     if len(steps) <= 10:
         return steps
     middle = _parts(folder, steps, 2, len(steps) - 1)
@@ -297,7 +304,8 @@ def _in_parts(folder: _Folder, children: list[Child]) -> list[Child]:
                 continue
             ids = [_first(part[0]), _last(part[-1])]
             titles = [folder.items[i].title for i in ids]
-            found.append(folder.group("part", f"{titles[0]} … {titles[1]}", _in_parts(folder, part)))
+            title = f"{titles[0]} … {titles[1]}"
+            found.append(folder.group("part", title, _in_parts(folder, part)))
         children = found
     return children
 

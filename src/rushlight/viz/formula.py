@@ -32,7 +32,8 @@ def mathml(box: Box) -> str:
 
 def boxes_of(rule: Rule) -> list[Box]:
     """A line for each gradient; none if the rule is to be read in its source."""
-    return [_equation(f"d{input}" if len(input) == 1 else f"d {input}", t) for input, t in rule.grads]
+    gap = {1: ""}
+    return [_equation(f"d{gap.get(len(n), ' ')}{n}", term) for n, term in rule.grads]
 
 
 def forward_box(rule: Rule) -> Box | None:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import sys
 from typing import Any
 
-from rushlight.core.graph import caller
 from rushlight.viz.folding import fold
 from rushlight.viz.naming import Names
 from rushlight.viz.picture import GraphPicture
@@ -37,7 +37,7 @@ def graph(
     names = Names()
     if params is not None:
         names.add_params(params)
-    names.add_frames(caller())
+    names.add_frames(sys._getframe(1))
     roots = roots_of(ys)
     if backward is not False and backward is not None:
         from rushlight.viz.record import record_pass

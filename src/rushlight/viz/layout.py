@@ -25,7 +25,7 @@ class Layout:
 
 
 def layers_of(keys: list[str], joined: list[tuple[str, str]]) -> dict[str, int]:
-    """For each box how many stand above it; what has nothing above stands right above its reader."""
+    """For each box how many stand above it; what has none stands right above its reader."""
     sources: dict[str, list[str]] = {k: [] for k in keys}
     targets: dict[str, list[str]] = {k: [] for k in keys}
     waiting = dict.fromkeys(keys, 0)
@@ -54,7 +54,7 @@ def layers_of(keys: list[str], joined: list[tuple[str, str]]) -> dict[str, int]:
 def lay_out(
     sizes: dict[str, Point], joined: list[tuple[str, str]], gap_x: float = 26, gap_y: float = 46
 ) -> Layout:
-    """Places for boxes of these sizes (width, height), joined by lines from the first to the second."""
+    """Places for boxes of these sizes (width, height), and the lines that join them in pairs."""
     igraph = need("igraph")
     keys = list(sizes)
     if not keys:

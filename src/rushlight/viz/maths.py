@@ -58,24 +58,22 @@ def number(value: Any) -> Box:
         return Box("number", (f"({value:.4g})",))
     if isinstance(value, float):
         for known, text in _KNOWN.items():
-            if value == known or (math.isfinite(known) and math.isclose(value, known, rel_tol=1e-6)):
+            if math.isclose(value, known, rel_tol=1e-6):
                 return Box("number", (text,), PRODUCT if "/" in text else ATOM)
-        if value == int(value) if math.isfinite(value) and abs(value) < 1e15 else False:
+        if math.isfinite(value) and abs(value) < 1e15 and value == int(value):
             value = int(value)
     text = f"{value:.4g}" if isinstance(value, float) else str(value)
     return Box("number", (text.replace("-", "−"),), SUM if text.startswith("-") else ATOM)
 
 
 # --- tidying --------------------------------------------------------------------------------------
-_SAME = frozenset(
-    "positive copy contiguous laid_out settled moved matrices real_if_close".split()
-)
+_SAME = frozenset("positive copy contiguous laid_out settled moved matrices real_if_close".split())
 _SHAPES = frozenset("reshape broadcast unsqueezed".split())  # what a reader need not be told of
 _RENAMED = {
-    "true_divide": "divide", "fabs": "absolute", "square": "square", "turned": "transpose",
-    "narrow_matmul": "matmul", "arcsin": "arcsin", "expit": "σ", "gammaln": "ln Γ",
-    "digamma": "ψ", "log": "ln", "reduce_max": "max", "reduce_min": "min", "product": "∏",
-    "reduce_any": "any", "reduce_all": "all", "rint": "round",
+    "true_divide": "divide", "fabs": "absolute", "turned": "transpose",
+    "narrow_matmul": "matmul", "expit": "σ", "gammaln": "ln Γ",
+    "digamma": "ψ", "log_expit": "ln σ", "log": "ln", "reduce_max": "max", "reduce_min": "min",
+    "product": "∏", "reduce_any": "any", "reduce_all": "all", "rint": "round",
 }  # fmt: skip
 
 

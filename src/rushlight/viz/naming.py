@@ -6,6 +6,7 @@ running, nearest first. A variable that holds a module gives names to its parame
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Mapping
 from types import FrameType, ModuleType
 from typing import Any
@@ -13,6 +14,7 @@ from typing import Any
 from rushlight.core.graph import Node, TensorBase
 from rushlight.core.views.history import edge_of_view
 
+_OWN = os.path.dirname(os.path.dirname(__file__)) + os.sep  # where the sources of rushlight are
 _MOST = 200  # elements of a list or dict that are looked at
 
 
@@ -96,9 +98,13 @@ class Names:
                 raise TypeError(f"params[{name!r}] is no tensor, but {type(thing).__name__}")
 
     def add_frames(self, frame: FrameType | None) -> None:
-        """The variables of a function that is running, and of those that called it."""
+        """The variables of a function that is running, and of those that called it; not those of
+        rushlight itself."""
         seen: set[int] = set()
         while frame is not None:
+            if frame.f_code.co_filename.startswith(_OWN):
+                frame = frame.f_back
+                continue
             spaces: list[Mapping[str, Any]] = [frame.f_locals]
             if id(frame.f_globals) not in seen:
                 seen.add(id(frame.f_globals))

@@ -186,7 +186,7 @@ class _Reader:
                     self.read_constant(i, source, titles[source], value)
 
     def read_constant(self, i: int, at: int, title: str, value: Any) -> None:
-        """An input of the user's that wants no gradient, which a node keeps for the gradients of others."""
+        """A tensor of the user's that wants no gradient, which a node keeps for others' ones."""
         name = self.names.of_array(value)  # what has no name was made on the way: a mask, zeros
         if not name:
             return

@@ -1,4 +1,4 @@
-"""What a node's rule says, as terms: the op's own methods, run on arrays that write themselves down.
+"""What a node's rule says, as terms: the op's methods, run on arrays that write themselves down.
 
 There is no second table of derivatives: `op.vjp` runs on the arrays of `arrays.terms` and the
 result is its formula. Where a rule cannot be written so, its source is shown.
@@ -129,7 +129,7 @@ def _saved(node: Node, op: Any, shapes: Shapes, outs: list[Any]) -> list[Any]:
     names = names_of_inputs(op, len(node._next_edges))
     found: list[Any] = []
     for j in range(count):
-        value = values[j] if j < len(values) else None
+        value: Any = values[j] if j < len(values) else None
         source = j if op.plan.variadic else op.plan.sources[j]
         name = names[source] if source >= 0 else letter(op.outputs[-1 - source])
         if isinstance(value, (int, float, complex)):

@@ -80,7 +80,7 @@ function pathOf(points) {
 function render() {
   const { graph, boxes, joined, texts } = layout();
   const lines = [];
-  for (const id of ["clusters", "lines", "boxes"]) $(id).replaceChildren();
+  for (const id of ["clusters", "lines", "labels", "boxes"]) $(id).replaceChildren();
   for (const g of groups.keys()) {
     const place = opened.has(g) && graph.hasNode(g) ? graph.node(g) : null;
     if (place && place.width) $("clusters").append(clusterOf(groups.get(g), place));
@@ -109,10 +109,11 @@ function clusterOf(group, place) {
   const x = place.x - place.width / 2, y = place.y - place.height / 2;
   const element = make("g", { class: "cluster", "data-group": group.id });
   element.append(make("rect", { x, y, width: place.width, height: place.height, rx: 8 }));
-  const title = cut(group.subtitle ? `${group.title}: ${group.subtitle}` : group.title, 48);
+  const whole = group.subtitle ? `${group.title}: ${group.subtitle}` : group.title;
+  const title = cut(whole, Math.max(6, Math.min(48, Math.floor((place.width - 28) / 6.2))));
   const text = make("text", { x: x + 8, y: y + 14 }, `− ${title}`);
   text.addEventListener("click", () => toggle(group.id));
-  element.append(text);
+  $("labels").append(text);  // above the lines, so that it can be clicked
   return element;
 }
 

@@ -80,7 +80,6 @@ function tellItem(panel, i) {
   if (item.module) panel.append(element("p", `in ${item.module}`, "soft"));
   if (item.details) panel.append(pairs(Object.entries(item.details)));
   if (rule) tellRule(panel, rule);
-  tellNeighbours(panel, i);
   if (item.received) {
     const shown = item.received.map((at, n) => [item.received.length > 1 ? `g, output ${n}` : "g", at]);
     tellValues(panel, "Gradient received", shown.filter(([, at]) => at >= 0));
@@ -95,6 +94,7 @@ function tellItem(panel, i) {
   if (item.freed) panel.append(element("p", `What it kept was freed at ${item.freed}`, "soft"));
   if (item.value >= 0) tellValues(panel, "Value", [["", item.value]]);
   if (item.grad >= 0) tellValues(panel, ".grad", [["", item.grad]]);
+  tellNeighbours(panel, i);
 }
 
 function tellRule(panel, rule) {

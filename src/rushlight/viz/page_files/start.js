@@ -13,6 +13,11 @@ let hits = [], chosenHit = 0;
 function search() {
   const words = $("search").value.toLowerCase().split(/\s+/).filter((w) => w);
   hits = words.length ? texts.map((_, i) => i).filter((i) => words.every((w) => texts[i].includes(w))) : [];
+  const rank = (i) => {  // what is called so comes before what stands on such a line
+    const name = nameOf(i).toLowerCase();
+    return name.split(/[ =.]+/).some((part) => words.includes(part)) ? 0 : words.every((w) => name.includes(w)) ? 1 : 2;
+  };
+  hits.sort((a, b) => rank(a) - rank(b) || a - b);
   chosenHit = 0;
   const list = $("found");
   list.replaceChildren();
