@@ -172,16 +172,21 @@ class Steps(Iterator[Step]):
 
     def _hand_on(self, node: Any, target: Any, nr: int, out: Any) -> Outgoing:
         task, end = self._task, end_of(target)
-        if isinstance(end, Node):
-            self._deliver(end, nr, out)
-            total = task.pending[end]
-            total = total if end._output_metas is None else total[nr]
-        else:
-            if end._extra is not None and end._extra.swapped > node._seq_nr:
-                task.refuse_swapped(end, node)
-            self._deliver(end, 0, out)
-            total = task.leaves[end]
-        return Outgoing(task.as_tensor(out), end, nr, task.as_tensor(total))
+        is_node = isinstance(end, Node)
+        if not is_node and end._extra is not None and end._extra.swapped > node._seq_nr:
+            task.refuse_swapped(end, node)
+        before = self._held(end, nr)
+        self._deliver(end, nr if is_node else 0, out)
+        grad = task.as_tensor(out)
+        total = grad if before is None else task.as_tensor(self._held(end, nr))
+        return Outgoing(grad, end, nr, total)
+
+    def _held(self, end: Any, nr: int) -> Any:
+        """What has arrived at a node's output, or at a leaf; None if nothing has."""
+        if not isinstance(end, Node):
+            return self._task.leaves.get(end)
+        held = self._task.pending.get(end)
+        return held[nr] if isinstance(held, list) else held
 
     def _deliver(self, target: Any, nr: int, g: Any) -> None:
         end = end_of(target)

@@ -28,15 +28,13 @@ class Row:
         self.made = f"of {made}" if made else ""
         self.gone: list[tuple[str, int, str, str]] = []  # gradient, target's key, its name, total
         for out in step.outs:
-            grew = out.total is not out.grad and out.grad is not None
-            same = not grew or out.total._array is out.grad._array
             leaf = names.leaf(out.to) if hasattr(out.to, "requires_grad_") else ""
-            total = "" if same else short(out.total)
+            total = "" if out.total is out.grad else short(out.total)
             self.gone.append((short(out.grad), id(out.to), leaf, total))
         if step.leaf is not None:
             name, g = names.leaf(step.leaf), step.grads[0]
             held = step.leaf.grad
-            self.rule = [f"{name}.grad + g" if names.of_tensor(step.leaf) else "its .grad + g"]
+            self.rule = [step.rule]
             if held is None:
                 self.ends = [f"{name}.grad = {short(g)}"]
             else:
@@ -90,7 +88,7 @@ class Explanation:
                 before = ""
             line = "" if row.line is None else str(row.line)
             if line and line != before:
-                lines.append(textwrap.shorten(line, self.width, placeholder=" ..."))
+                lines.append(line if len(line) <= self.width else line[: self.width - 4] + " ...")
             before = line or before
             name = [row.name, row.made] if row.made else [row.name]
             cells = [[str(row.number).rjust(digits)], name, row.rule, row.came, row.outs(numbers)]
@@ -133,7 +131,7 @@ def explain(
 
     >>> x = torch.tensor(3., requires_grad=True)
     >>> y = x * x
-    >>> text = str(torch.explain(y, show=False))
+    >>> text = str(torch.explain(y, names={"x": x, "y": y}, show=False))
     >>> print(text.splitlines()[0])
     The backward pass of y = 9, from the gradient 1: 2 steps, the newest node first.
     """

@@ -5,8 +5,9 @@ from __future__ import annotations
 import re
 from typing import Any
 
+from rushlight.core.grad_mode import grad_enabled
 from rushlight.reasons import watching
-from rushlight.reasons.answer import CUTS, ENDS, Answer, Link, link_of
+from rushlight.reasons.answer import CUTS, ENDS, Answer, Link, link_of, where
 from rushlight.reasons.facts import Facts
 
 
@@ -43,9 +44,17 @@ def not_asked(f: Facts) -> Answer:
         return Answer(
             "frozen",
             f"{name}.grad is None: the parameter is frozen, its requires_grad is False.",
-            [Link(late)] if late and "requires_grad_" in late else [],
+            [Link(late)] if name.split(".")[0] in late else [],
             f"call `{name}.requires_grad_()` before the forward pass, or on the whole module: "
             "`module.requires_grad_()`.",
+        )
+    if not grad_enabled():
+        return Answer(
+            "no_grad",
+            f"{name}.grad is None: {name} does not require grad, and recording is switched off "
+            "here: nothing is recorded.",
+            f.made(),
+            "look for `torch.no_grad()` around this line, or `torch.set_grad_enabled(False)`.",
         )
     said = f"{name}.grad is None: {name} does not require grad"
     cut = how_it_was_cut(f)
@@ -80,12 +89,12 @@ def how_it_was_cut(f: Facts) -> tuple[str, list[Link], bool] | None:
 # --- it is not a leaf -----------------------------------------------------------------------------
 def not_a_leaf(f: Facts) -> Answer:
     name, node = f.name, f.node
-    line = str(node.where)
+    line = str(where(node))
     said = (
         f"{name}.grad is None: {name} is not a leaf, it was computed "
         f"({type(node).__name__}), and backward() keeps gradients of leaves only."
     )
-    text = node.where.source
+    text = where(node).source
     leaves = [t for t in f.leaves_behind() if f.names.of_tensor(t)]
     if re.search(rf"\b{re.escape(name)}\s*=.*\b{re.escape(name)}\b", text) and leaves == []:
         return Answer(
@@ -232,9 +241,12 @@ def unused(f: Facts, goal: str) -> Answer:
         if f.y is not None
         else []
     )
-    says = f"{name}.grad is None: no operation that is recorded has used {name}"
+    says = f"{name}.grad is None: nothing that is still there was computed from {name}"
     says += f", and the graph of {goal} does not lead to it." if f.y is not None else "."
     chain = f.made()
+    used = f.program.first_use(name)
+    if f.y is None and used is not None:
+        chain.append(Link(used[1], "used here, but no result of it is left"))
     if f.y is not None and f.y.grad_fn is not None:
         chain.append(link_of(f.y.grad_fn, f"leads to {', '.join(others[:6])}" if others else ""))
     return Answer(

@@ -5,6 +5,8 @@ from __future__ import annotations
 import textwrap
 from typing import Any, Final
 
+from rushlight.core.call_site import Where
+
 WIDTH: Final = 96
 INDENT: Final = " " * 6
 ENDS: Final = "here the history ends"
@@ -44,6 +46,10 @@ CUTS: Final = {
     "copied": (
         "`torch.tensor(...)` copies the value, and not its history",
         "use the tensor itself; join several with `torch.stack` or `torch.cat`.",
+    ),
+    "parameter": (
+        "`Parameter(...)` makes a new leaf of the value, without its history",
+        "make the parameter first and compute from it, or ask for the gradient of the new one.",
     ),
     "other": (
         "what comes out has no derivative",
@@ -109,6 +115,11 @@ def joined(chain: list[Link]) -> list[Link]:
     return found
 
 
+def where(node: Any) -> Where:
+    """The line that made a node, also where a custom function has an attribute `where` itself."""
+    return Where(node._code, node._code_offset)
+
+
 def link_of(node: Any, note: str = "") -> Link:
-    """The line that made a node."""
-    return Link(str(node.where), note)
+    """The same as a link of a chain."""
+    return Link(str(where(node)), note)

@@ -73,6 +73,15 @@ def kept(node: Any) -> list[Any]:
     ]
 
 
+def has_pole(node: Any) -> bool:
+    """Whether the derivative of a node is infinite, or has none, for some finite numbers."""
+    name = op_name(node)
+    if name == "pow_number":
+        power = node._op.exponent
+        return not (isinstance(power, (int, float)) and (power >= 1 or power == 0))
+    return name in POLES
+
+
 def numbers(x: Any) -> str:
     """How many numbers a tensor has, for a sentence."""
     if not isinstance(x, TensorBase):
@@ -106,7 +115,7 @@ def source_of_bad(node: Any) -> Any:
     if op_name(node) not in ("mul", "mm", "addmm", "bmm"):
         return None
     for target in node._next_edges:
-        if op_name(target) in POLES if isinstance(target, Node) else False:
+        if isinstance(target, Node) and has_pole(target):
             return target
     return None
 
@@ -131,6 +140,8 @@ def note_zero(node: Any, i: int) -> str:
         said = "the other branch was taken everywhere"
     elif name in LARGEST:
         said = "another element or operand was chosen: what is not chosen gets 0"
+    elif name == "linalg_vector_norm":
+        said = "a norm has a corner at 0, where 0 is taken for its derivative"
     elif name == "mul" and len(values) == 2:
         said = f"it is multiplied by {factor(values[1 - i] if i < 2 else None)}"
     elif name in ("mm", "addmm", "bmm", "matmul"):

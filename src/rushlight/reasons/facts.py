@@ -31,6 +31,7 @@ class Facts:
         self.leaf = x.is_leaf
         self.program = Program(frame, self.module_of(frame))
         self.verb = "is"  # or "would be", of a pass that was not run
+        self.sure = True  # that `y` is what backward() is called on
         self.y = y if y is not None else self.named_loss()
 
     def module_of(self, frame: FrameType | None) -> Any:
@@ -121,6 +122,11 @@ class Facts:
                     waiting.append(end)
         return []
 
+    def after(self, node: Any) -> list[Any]:
+        """Nodes on the way from `node` to the loss, oldest first."""
+        last = self.newest_above() if self.y is None else self.y.grad_fn
+        return [] if last is None else self.way(last, node)
+
     def leaves_behind(self, y: Any = None) -> list[Any]:
         """The leaves that the tensor, or `y`, was computed from."""
         node = (self.x if y is None else y).grad_fn
@@ -142,14 +148,14 @@ class Facts:
 
     # --- the loss -------------------------------------------------------------------------------
     def named_loss(self) -> Any:
-        """The tensor that the program calls `backward()` on, or else the newest scalar that leads
-        here, or that could."""
+        """The tensor that the program calls `backward()` on, or else the newest that leads here."""
         known = [t for t in self.names.known if t is not self.x]
         for name in self.program.backward_names():
             for t in known:
                 if self.names.of_tensor(t) == name:
                     return t
-        found = [t for t in known if t.grad_fn in self.above and t.numel() == 1]
+        self.sure = False
+        found = [t for t in known if t.grad_fn in self.above]
         return max(found, key=lambda t: int(t.grad_fn._seq_nr), default=None)
 
     def newest_above(self) -> Any:

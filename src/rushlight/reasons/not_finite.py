@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 from rushlight.reasons.answer import Answer
 from rushlight.reasons.details import (
     CHOOSING,
     POLES,
+    has_pole,
     instead_of,
     kept,
     op_name,
@@ -14,6 +17,19 @@ from rushlight.reasons.details import (
 from rushlight.reasons.facts import Facts
 from rushlight.reasons.flow import Sent, Stat, Turn, stat_of
 from rushlight.reasons.passes import FREED, Pass, then
+from rushlight.reasons.remains import Remains
+
+TRAP: Final = (
+    "the double-where trap. `where` chose a safe value in the forward pass, but the branch it did "
+    "not choose has an infinite derivative: 0 * inf is NaN."
+)
+HANDS_ZERO: Final = (
+    "{}: hands 0 to the branch that was not taken, and that branch is differentiated all the same"
+)
+SAFE: Final = (
+    "make the argument safe before the function, with a `where` inside too: "
+    "`safe = torch.where(mask, x, 1.0)`, then `torch.where(mask, f(safe), other)`."
+)
 
 
 def not_finite(f: Facts, stat: Stat, run: Pass) -> Answer:
@@ -32,7 +48,7 @@ def not_finite(f: Facts, stat: Stat, run: Pass) -> Answer:
 def at_a_node(f: Facts, said: str, turn: Turn, sent: Sent) -> Answer:
     node = turn.node
     below = f.path_from(node)
-    above = f.way(f.y.grad_fn, node) if f.y is not None and f.y.grad_fn is not None else []
+    above = f.after(node)
     choosing = next((n for n in above if op_name(n) in CHOOSING), None)
     notes = {id(node): sent.note}
     chain = [*f.made(), *f.lines(below, notes), *f.lines(above, notes)]
@@ -49,25 +65,21 @@ def at_a_node(f: Facts, said: str, turn: Turn, sent: Sent) -> Answer:
         )
     instead = instead_of(node)
     if "0 * inf" in sent.note and choosing is not None:
-        notes[id(choosing)] = (
-            f"{type(choosing).__name__}: hands 0 to the branch that was not taken, and that branch "
-            "is differentiated all the same"
-        )
+        notes[id(choosing)] = HANDS_ZERO.format(type(choosing).__name__)
         return Answer(
             "double where",
-            f"{said}: this is the double-where trap. `where` chose a safe value in the forward "
-            "pass, but the branch it did not choose has an infinite derivative: 0 * inf is NaN.",
+            f"{said}: this is {TRAP}",
             [*f.made(), *f.lines(below, notes), *f.lines(above, notes)],
-            "make the argument safe before the function, with a `where` inside too: "
-            "`safe = torch.where(mask, x, 1.0)`, then `torch.where(mask, f(safe), other)`.",
+            SAFE,
         )
     if "0 * inf" in sent.note:
-        said += ": 0 * inf. A factor of 0 does not protect from an infinite derivative"
+        said += f": 0 * inf at {type(node).__name__}. A factor of 0 does not protect from an "
+        said += "infinite derivative."
     else:
-        said += ": it became so at one node"
+        said += f": {type(node).__name__} makes it so."
     return Answer(
         "0 * inf" if "0 * inf" in sent.note else f"not finite at {op_name(node) or 'a node'}",
-        f"{said}, {type(node).__name__}.",
+        said,
         chain,
         f"keep the argument away from there: {instead}." if instead else
         "look at the values that this line was given.",
@@ -85,43 +97,49 @@ def forward_was_bad(f: Facts, said: str) -> Answer:
                 f.lines([node], {id(node): "the first line whose values are not finite"}),
                 "look at the values that this line was given, and made.",
             )
+    loss = f.names.of_tensor(f.y) if f.y is not None else ""
     return Answer(
         "forward not finite",
-        f"{said}: {f.names.of_tensor(f.y) or 'the loss'} itself, or the gradient given to backward(), is "
-        "not finite.",
-        f.lines(f.path(f.y)),
+        f"{said}: {loss or 'the loss'} itself, or the gradient given to backward(), is not finite.",
+        f.lines(f.path_from(f.newest_above())),
         "look at the values of the forward pass.",
     )
 
 
 def suspects(f: Facts, said: str, trouble: str) -> Answer:
-    """Without the values of the pass: the nodes on the way whose derivative can be infinite."""
-    found = sorted((n for n in f.above if op_name(n) in POLES), key=lambda n: int(n._seq_nr))
-    choosing = [n for n in f.above if op_name(n) in CHOOSING]
-    for node in found:
-        for choice in choosing:
-            way = f.way(choice, node)
-            if way:
-                return Answer(
-                    "double where",
-                    f"{said}: this looks like the double-where trap. `where` chose a safe value in "
-                    "the forward pass, but the branch it did not choose is differentiated too: its "
-                    "derivative is infinite, and 0 * inf is NaN.",
-                    [*f.made(),
-                     *f.lines([node, *way], {id(node): POLES[op_name(node)][0],
-                                             id(choice): "hands 0 to the branch not taken"})],
-                    "make the argument safe before the function, with a `where` inside too: "
-                    "`safe = torch.where(mask, x, 1.0)`, then `torch.where(mask, f(safe), other)`. "
-                    + then(FREED),
-                )  # fmt: skip
+    """Without the values of the pass: the nodes on the way whose derivative can be infinite, and of
+    those the ones that were given such values, as far as these are still known."""
+    found = sorted((n for n in f.above if has_pole(n)), key=lambda n: int(n._seq_nr))
     notes = {id(n): POLES[op_name(n)][0] for n in found}
-    if found:
-        return Answer(
-            f"not finite at {op_name(found[0])}",
-            f"{said}. On the way there {'is' if len(found) == 1 else 'are'} "
-            f"{', '.join(dict.fromkeys(type(n).__name__ for n in found))}, whose derivative can be "
-            "infinite.",
-            [*f.made(), *f.lines(found[:6], notes)],
-            f"keep the argument away from there: {instead_of(found[0])}. {then(FREED)}",
-        )
-    return Answer("not finite", f"{said}. {trouble}".rstrip(), f.made(), FREED)
+    remains = Remains()
+    masks = {id(n): remains.at_pole(n) for n in found}
+    hit = [n for n in found if masks[id(n)] is not None and bool(masks[id(n)].any())]
+    for n in hit:
+        mask = masks[id(n)]
+        notes[id(n)] += f", as in {int(mask.sum().item())} of {mask.numel()} elements here"
+    sure = bool(hit)
+    found = hit or [n for n in found if masks[id(n)] is None]
+    more = "" if sure else f" {then(FREED)}"
+    choices = [n for n in f.above if op_name(n) in CHOOSING]
+    for node in found:
+        way = next((way for way in (f.way(choice, node) for choice in choices) if way), [])
+        if way:
+            notes[id(way[-1])] = HANDS_ZERO.format(type(way[-1]).__name__)
+            lines = f.lines([node, *way, *f.after(way[-1])], notes)
+            return Answer(
+                "double where",
+                f"{said}: this {'is' if sure else 'looks like'} {TRAP}",
+                [*f.made(), *lines],
+                SAFE + more,
+            )
+    if not found:
+        return Answer("not finite", f"{said}. {trouble}".rstrip(), f.made(), FREED)
+    names = ", ".join(dict.fromkeys(type(n).__name__ for n in found))
+    way = f.path_from(found[0]) + f.after(found[0]) if sure else found[:6]
+    return Answer(
+        f"not finite at {op_name(found[0])}",
+        f"{said}: {names} was given numbers at which its derivative is infinite." if sure else
+        f"{said}. On the way back there is {names}, whose derivative can be infinite.",
+        [*f.made(), *f.lines(way, notes)],
+        f"keep the argument away from there: {instead_of(found[0])}.{more}",
+    )  # fmt: skip

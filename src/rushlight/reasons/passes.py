@@ -6,7 +6,7 @@ from typing import Any, Final
 
 from rushlight.reasons import watching
 from rushlight.reasons.facts import Facts
-from rushlight.reasons.flow import Sent, Turn, rehearse
+from rushlight.reasons.flow import Sent, Stat, Turn, rehearse, stat_of
 
 FREED: Final = (
     "to have the node named for certain, ask before backward(), `rushlight.why(x, loss)`, or let "
@@ -27,7 +27,10 @@ class Pass:
         self.leaves: dict[int, Any] = {}
         self.trouble = ""
         log = watching.last
+        start = None if f.y is None else f.y.grad_fn
         for seen in reversed(log.passes if log is not None else ()):
+            if start is not None and all(turn.node is not start for turn in seen):
+                continue  # another loss's
             if any(sent.to is f.end for turn in seen for sent in turn.sent):
                 self.turns = seen
                 return
@@ -44,3 +47,24 @@ class Pass:
             (turn, sent) for turn in self.turns for sent in turn.sent
             if sent.to is f.end or sent.to in above
         ]  # fmt: skip
+
+    def hooked(self, f: Facts) -> Any:
+        """The node (or the tensor itself) whose hooks made a gradient 0, or not finite, that came
+        otherwise; None if there is none."""
+        came: dict[int, list[Stat]] = {}
+        for _, sent in self.towards(f):
+            came.setdefault(id(sent.to), []).append(sent.stat)
+        for turn in self.turns:
+            before = came.get(id(turn.node), [])
+            if turn.node._hooks is not None and before and spoiled(before, turn.came):
+                return turn.node
+        extra, before = f.x._extra, came.get(id(f.end), [])
+        if extra is not None and extra.hooks and f.grad is not None and before:
+            return f.x if spoiled(before, stat_of([f.grad])) else None
+        return None
+
+
+def spoiled(before: list[Stat], after: Stat) -> bool:
+    """Whether a gradient became 0, or not finite, on its way."""
+    lost = after.zero and not all(stat.zero for stat in before)
+    return lost or (after.bad and not any(stat.bad for stat in before))

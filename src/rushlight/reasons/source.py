@@ -27,8 +27,15 @@ from rushlight.reasons.syntax import (
     switches_off,
 )
 
-
-FILLING: Final = ("append", "extend", "copy_", "add_", "fill_", "mul_")  # what is put in stays
+FILLING: Final = (
+    "detach_",
+    "append",
+    "extend",
+    "copy_",
+    "add_",
+    "fill_",
+    "mul_",
+)  # what is put in stays
 
 
 class Program:
@@ -175,12 +182,13 @@ class Program:
 
     def asked_late(self, name: str) -> int:
         """The line that asks for a tensor's gradient after it was made; 0 if none does."""
-        mine = self.keys(name)
+        mine, bound = self.keys(name), self.bound(name)
+        first = bound.line if bound is not None else 0
         for line, call, scope in reversed(self.calls):
             on = call.func
             if not isinstance(on, ast.Attribute) or on.attr != "requires_grad_":
                 continue
-            if mine & set(keys_of(on.value, scope)):
+            if first < line <= self.now and mine & set(keys_of(on.value, scope)):
                 return line
         for s in self.statements:
             if (".", "requires_grad") in s.targets and mine & set(s.targets) and self.ran(s):
@@ -293,5 +301,5 @@ class Program:
             return False
         if not goal:
             return True
-        reached, _ = self.flow(set(cut.targets), cut.line - 1)
-        return bool(self.keys(goal) & reached)
+        reached, statements = self.flow(set(cut.targets), cut.line - 1)
+        return bool(self.keys(goal) & reached) or any(s.returns for s in statements)

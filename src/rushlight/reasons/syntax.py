@@ -133,5 +133,7 @@ def cuts_in(expr: ast.expr, names: set[Key], scope: Scope) -> Iterator[str]:
                     yield "integer"
             elif on.attr in MAKERS and given:
                 yield "copied"
+            elif on.attr == "Parameter" and given:
+                yield "parameter"
         elif isinstance(on, ast.Name) and on.id in ("float", "int") and given:
             yield "item"

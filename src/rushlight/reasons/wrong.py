@@ -6,7 +6,7 @@ from __future__ import annotations
 from typing import Any, Final
 
 from rushlight.explaining.values import number, short
-from rushlight.reasons.answer import Answer, Link
+from rushlight.reasons.answer import Answer, Link, where
 from rushlight.reasons.facts import Facts
 from rushlight.reasons.flow import EXPLODES, Stat, stat_of
 from rushlight.reasons.not_finite import not_finite
@@ -21,6 +21,9 @@ def answer(f: Facts, grad: Any) -> Answer:
     """What is odd about a gradient that is there, or that nothing is."""
     stat = stat_of([grad])
     run = Pass(f)
+    odd = run.hooked(f) if stat.bad or stat.zero else None
+    if odd is not None:
+        return hooked(f, odd, stat)
     if stat.bad:
         return not_finite(f, stat, run)
     if stat.zero:
@@ -33,6 +36,18 @@ def answer(f: Facts, grad: Any) -> Answer:
     if 0 < stat.biggest < SMALL:
         return small(f, stat, run)
     return fine(f, grad, stat)
+
+
+def hooked(f: Facts, odd: Any, stat: Stat) -> Answer:
+    what = "0" if stat.zero else "NaN or infinite"
+    mine = odd is f.x
+    return Answer(
+        "hook",
+        f"{f.name}.grad {f.verb} {what}: a hook made it so; what it was given was not.",
+        [*f.made("its hooks" if mine else ""),
+         *([] if mine else f.lines(f.path_from(odd), {id(odd): "hooks of what this line made"}))],
+        "look at what was registered there with `register_hook`, and at what it returns.",
+    )  # fmt: skip
 
 
 def beforehand(f: Facts) -> Answer | None:
@@ -56,11 +71,14 @@ def large(f: Facts, stat: Stat, run: Pass) -> Answer:
     said = f"{name}.grad {f.verb} large, {number(stat.biggest)} at most"
     if jump is not None:
         node = jump[0].node
-        above = f.way(f.y.grad_fn, node) if f.y is not None and f.y.grad_fn is not None else []
         return Answer(
             "exploded",
             f"{said}: it exploded at one node, {type(node).__name__}.",
-            [*f.made(), *f.lines(f.path_from(node), {id(node): jump[1].note}), *f.lines(above)],
+            [
+                *f.made(),
+                *f.lines(f.path_from(node), {id(node): jump[1].note}),
+                *f.lines(f.after(node)),
+            ],
             "look at the values on that line; scale them, add an eps to the denominator, or clip "
             "with `torch.nn.utils.clip_grad_norm_`.",
         )
@@ -68,7 +86,7 @@ def large(f: Facts, stat: Stat, run: Pass) -> Answer:
     for turn, sent in steps:
         if turn.came.biggest > 0 and sent.stat.biggest > 0:
             times = sent.stat.biggest / turn.came.biggest
-            growth.setdefault(str(turn.node.where), []).append(times)
+            growth.setdefault(str(where(turn.node)), []).append(times)
     worst = sorted(growth, key=lambda place: -product(growth[place]))[:2]
     links = [
         Link(place, f"{len(growth[place])} times, each about "
@@ -113,7 +131,7 @@ def small(f: Facts, stat: Stat, run: Pass) -> Answer:
 def sums(f: Facts, grad: Any, run: Pass) -> int:
     """Of how many equal passes a gradient is the sum; 1 if that cannot be told."""
     once = run.leaves.get(id(f.x))
-    if once is None:
+    if once is None or not f.sure:
         return 1
     one, all_ = stat_of([once]).biggest, stat_of([grad]).biggest
     times = round(all_ / one) if one else 1

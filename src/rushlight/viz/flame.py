@@ -1,5 +1,5 @@
-"""`viz.flame`: a profile as a page: where the time goes by line, forward and backward, in tables and
-as a flame graph. `flame.js` draws that, `sheet.css` says how things look."""
+"""`viz.flame`: a profile as a page: where the time goes by line, forward and backward, in tables
+and as a flame graph. `page_files/flame.js` draws that."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from rushlight.autograd.profiler_table import format_time
 from rushlight.autograd.profiler_util import shown_place
-from rushlight.viz.sheet import beside, page, table, write
+from rushlight.viz.sheet import page, page_file, table, write
 
 ROOT: Final = "all"
 THIN: Final = 1e-3  # of the whole: narrower boxes are left out
@@ -139,7 +139,7 @@ class FlamePage:
             '<div id="flame"></div><p id="said" aria-live="polite"></p>'
             f'{self._tables()}<script id="data" type="application/json">{data}</script>'
         )
-        return page("Where the time goes", body, beside("flame.js"))
+        return page("Where the time goes", body, page_file("flame.js"))
 
     def save(self, path: Any) -> None:
         """Write the page: `profile.html`."""

@@ -239,9 +239,8 @@ def warn_of_iterations(roots: list[Any]) -> list[str]:
         below = [end_of(t) for t in node._next_edges if isinstance(end_of(t), Node)]
         done = any(n._freed_at is not None for each in below for n in reachable([each], None))
         found.append(
-            f"{count} iterations are kept alive by the sum at {node.where}. "
-            + ("backward() was called on them already: " if done else "If they are steps of a loop "
-               "that is only being logged, ")
+            f"{count} iterations are kept alive by one sum:\n  {node.where}\n"
+            + ("backward() was called on them already: " if done else "If it is only for a log, ")
             + "add up numbers instead, `total += loss.item()`, or `loss.detach()`."
         )  # fmt: skip
     return found
@@ -258,7 +257,7 @@ def memory(outputs: Any, *, warn: bool = True) -> MemoryReport:
     >>> x = torch.ones(1000, requires_grad=True)
     >>> y = x.exp().sin().sum()
     >>> print(torch.viz.memory(y).head)
-    7.8 KB held for backward, in 2 storages of 3 nodes
+    3.9 KB held for backward, in 1 storage of 3 nodes
     """
     roots = [root_edge(out, i)[0] for i, out in enumerate(as_tuple(outputs))]
     nodes = sorted(reachable(roots, None), key=lambda node: int(node._seq_nr))

@@ -10,19 +10,21 @@ from typing import Any
 
 def page(title: str, body: str, script: str = "") -> str:
     """A whole page; `title` is escaped, the rest is HTML already."""
-    style = beside("sheet.css")
+    style = page_file("sheet.css")
     code = f"<script>{script}</script>" if script else ""
     return (
         '<!doctype html><html lang="en"><head><meta charset="utf-8">'
         '<meta name="viewport" content="width=device-width, initial-scale=1">'
+        '<meta http-equiv="Content-Security-Policy" content="default-src \'none\'; '
+        "style-src 'unsafe-inline'; script-src 'unsafe-inline'\">"
         f"<title>{escape(title)}</title><style>{style}</style></head>"
         f"<body><h1>{escape(title)}</h1>{body}{code}</body></html>"
     )
 
 
-def beside(name: str) -> str:
-    """A file that lies beside this one."""
-    return Path(__file__).with_name(name).read_text("utf-8")
+def page_file(name: str) -> str:
+    """A file of the folder `page_files`."""
+    return (Path(__file__).parent / "page_files" / name).read_text("utf-8")
 
 
 def table(heads: Sequence[str], rows: Iterable[Sequence[Any]], parts: Sequence[float] = ()) -> str:
