@@ -33,9 +33,22 @@ def executed(path: Path) -> Any:
         record_timing=False,
     ).execute()  # fmt: skip
     for cell in notebook.cells:
-        for output in cell.get("outputs", ()):
-            tidy(output)
+        if "outputs" in cell:
+            cell["outputs"] = joined(cell["outputs"])
+            for output in cell["outputs"]:
+                tidy(output)
     return notebook
+
+
+def joined(outputs: list[Any]) -> list[Any]:
+    """What a cell prints in one piece: it comes in as many as the kernel happens to send."""
+    found: list[Any] = []
+    for output in outputs:
+        if found and output.get("name") and found[-1].get("name") == output["name"]:
+            found[-1]["text"] += output["text"]
+        else:
+            found.append(output)
+    return found
 
 
 def tidy(output: Any) -> None:

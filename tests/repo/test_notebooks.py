@@ -39,6 +39,11 @@ def tool() -> Any:
     return module
 
 
+def test_what_is_printed_in_pieces_is_one(tool: Any) -> None:
+    pieces = [{"name": "stdout", "text": "a\n"}, {"name": "stdout", "text": "b\n"}, {"data": {}}]
+    assert tool.joined(pieces) == [{"name": "stdout", "text": "a\nb\n"}, {"data": {}}]
+
+
 def test_differences_are_noticed(tool: Any) -> None:
     def notebook(*outputs: dict[str, Any]) -> Any:
         return SimpleNamespace(cells=[{"outputs": list(outputs)}])
