@@ -95,7 +95,8 @@ def plain(fn: Any) -> Any:
 
 def folder_of(fn: Callable[..., Any]) -> str:
     # not `__module__`, which becomes `rushlight` when a function is first handed out
-    home = getattr(inspect.unwrap(plain(fn)), "__globals__", {}).get("__name__", fn.__module__)
+    inner = inspect.unwrap(plain(fn))
+    home = inner.__globals__["__name__"] if isinstance(inner, FunctionType) else inner.__module__
     parts = home.split(".")
     return parts[2] if parts[:2] == ["rushlight", "ops"] and len(parts) > 3 else ""
 
