@@ -19,9 +19,11 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import zipfile
 from glob import glob
 
 from setuptools import Extension, setup
+from setuptools.command.bdist_wheel import bdist_wheel
 from setuptools.command.build_ext import build_ext
 from setuptools.command.build_py import build_py
 
@@ -262,20 +264,69 @@ class BuildExt(build_ext):
             settle_checkout(keep)
 
 
+PAGE = "rushlight/viz/page_files"
+
+
+def join_page(root: str) -> list[str]:
+    """Put the style and the scripts of the page under `root` into it: one file packs smaller than
+    many. Gives those that are gone."""
+    home = os.path.join(root, PAGE)
+    gone: list[str] = []
+
+    def read(mark: re.Match[str]) -> str:
+        path = os.path.join(home, mark[1])
+        gone.append(path)
+        with open(path, encoding="utf-8") as file:
+            return file.read()
+
+    with open(os.path.join(home, "page.html"), encoding="utf-8") as file:
+        text = re.sub(r"@FILE:([\w.]+)@", read, file.read())
+    with open(os.path.join(home, "page.html"), "w", encoding="utf-8") as file:
+        file.write(text)
+    for path in gone:
+        os.remove(path)
+    return gone
+
+
 class BuildPy(build_py):
     """Copy the sources, then put the record beside them."""
+
+    joined: tuple[str, ...] = ()
 
     def run(self) -> None:
         super().run()
         # An editable install leaves the sources in place, and build_ext records what it put there.
         if not self.editable_mode:
             write_record(self.build_lib)
+            self.joined = tuple(join_page(self.build_lib))
         elif PURE:
             settle_checkout(set())
 
     def get_outputs(self, include_bytecode: bool = True) -> list[str]:
         outputs: list[str] = super().get_outputs(include_bytecode)
-        return outputs if self.editable_mode else [*outputs, os.path.join(self.build_lib, RECORD)]
+        if self.editable_mode:
+            return outputs
+        kept = [path for path in outputs if path not in self.joined]
+        return [*kept, os.path.join(self.build_lib, RECORD)]
+
+
+class Wheel(bdist_wheel):
+    """A wheel packed as tightly as the format allows, which setuptools does not offer."""
+
+    def run(self) -> None:
+        super().run()
+        for _, _, path in self.distribution.dist_files:
+            if path.endswith(".whl"):
+                repack(path)
+
+
+def repack(path: str) -> None:
+    """Write an archive anew, with the same files in the same order."""
+    tight = path + ".tight"
+    with zipfile.ZipFile(path) as loose, zipfile.ZipFile(tight, "w") as archive:
+        for entry in loose.infolist():
+            archive.writestr(entry, loose.read(entry), zipfile.ZIP_DEFLATED, 9)
+    os.replace(tight, path)
 
 
 BUILDS = {"build", "build_ext", "build_py", "bdist_wheel", "editable_wheel", "develop", "install"}
@@ -287,5 +338,5 @@ if PURE and BUILDS.intersection(sys.argv):
 
 setup(
     ext_modules=[] if PURE else extensions(),
-    cmdclass={"build_ext": BuildExt, "build_py": BuildPy},
+    cmdclass={"build_ext": BuildExt, "build_py": BuildPy, "bdist_wheel": Wheel},
 )

@@ -4,7 +4,7 @@ Each Python block of the page is run in a folder of its own. The picture behind 
 saved under that name: an SVG as it is; of a page (`mlp.html` for `mlp.png`) a screenshot, taken in
 headless Chromium. A comment before the picture says what is done first:
 
-    <!-- shot: find=tanh; step=9; theme=dark; fit; width=1000; height=620 -->
+    <!-- shot: find=tanh; step=9; theme=dark; fit; width=1000; height=620; scale=1.5 -->
 
 `find` picks what the search finds, `step` moves the slider, `fit` shows all of the graph. Needs
 playwright, Pillow and Chromium. Names of pictures as arguments make those alone.
@@ -30,7 +30,7 @@ BLOCK = re.compile(
 )
 SHOT = re.compile(r"<!-- shot: (.*?) -->")
 CHROMIUM = ("chromium", "chromium-browser", "google-chrome")
-COLOURS = 96  # of a palette: enough for boxes and text, and small
+COLOURS = 160  # of a palette: enough for boxes and text, and small
 
 
 def wanted(text: str) -> list[tuple[str, str, str, dict[str, str]]]:
@@ -58,7 +58,10 @@ def photograph(browser: Any, page_file: Path, target: Path, options: dict[str, s
     """A screenshot of a page, after what `options` ask for."""
     size = {"width": int(options.get("width", 1200)), "height": int(options.get("height", 700))}
     context = browser.new_context(
-        viewport=size, reduced_motion="reduce", color_scheme=options.get("theme", "light")
+        viewport=size,
+        reduced_motion="reduce",
+        color_scheme=options.get("theme", "light"),
+        device_scale_factor=float(options.get("scale", 1)),
     )
     page = context.new_page()
     page.goto(page_file.as_uri())

@@ -85,7 +85,7 @@ class Order(PassObserver):
 def observed(y: Any) -> Order:
     """The nodes of a real backward pass, in order."""
     order = Order()
-    begin = lambda: order  # noqa: E731
+    begin = lambda: order
     observe(begin)
     try:
         y.backward(retain_graph=True)
@@ -259,4 +259,4 @@ def test_errors_are_those_of_backward() -> None:
 def test_it_is_no_name_of_pytorchs() -> None:
     assert "steps" not in dir(torch.autograd.graph)
     with pytest.raises(AttributeError):
-        torch.autograd.graph.no_such_name  # noqa: B018
+        torch.autograd.graph.no_such_name

@@ -96,6 +96,14 @@ def test_what_depends_on_values_is_asked_each_time() -> None:
         assert torch.tensor([k]).mul(torch.tensor(2)).item() == 2 * k
         assert x.add(1, alpha=torch.tensor(float(k)))[0, 0].item() == k
         assert F.leaky_relu(torch.tensor([-1.0]), torch.tensor(float(k))).item() == -k
+    for rounding_mode in ("floor", "trunc"):
+        assert torch.tensor([7]).div(torch.tensor([2]), rounding_mode=rounding_mode).item() == 3
+        with pytest.raises(RuntimeError, match="ZeroDivisionError"):
+            torch.tensor([7]).div(torch.tensor([0]), rounding_mode=rounding_mode)
+    for function in (torch.quantile, torch.nanquantile):
+        assert function(x, torch.tensor(0.5)).item() == 4.5
+        with pytest.raises(RuntimeError, match="values must be in the range"):
+            function(x, torch.tensor(1.5))
 
 
 def test_which_arguments_are_the_same_tensor_counts() -> None:

@@ -38,6 +38,9 @@ def test_a_build_without_compiling_says_why(
     assert record["compiled"] == {}
     assert record["pure_because"].startswith(reason)
     assert not list(tmp_path.rglob("*.so"))
+    pages = tmp_path / "rushlight" / "viz" / "page_files"
+    assert "@FILE" not in (pages / "page.html").read_text("utf-8")
+    assert not (pages / "dagre.js").exists()  # it is in the page, as are its other parts
 
 
 def test_a_compiler_can_be_insisted_on(tmp_path: Path) -> None:

@@ -51,17 +51,17 @@ def test_loops_inside_loops() -> None:
     y = torch.ones(2, requires_grad=True)
     for _ in range(4):
         y = y.exp()
-        for _ in range(3):
+        for _ in range(5):
             y = y.sin()
     picture = folded(y)
     in_order(picture)
     titles = [g.title.partition(" ")[0] for g in loops(picture)]
-    assert titles == ["4", "3", "3", "3", "3"]
+    assert titles == ["4", "5", "5", "5", "5"]
 
 
 def test_inner_loops_of_different_lengths_look_alike() -> None:
     y = torch.ones(2, requires_grad=True)
-    for n in range(3, 8):
+    for n in range(4, 9):
         y = y.exp()
         for _ in range(n):
             y = y.sin()

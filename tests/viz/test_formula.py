@@ -1,4 +1,4 @@
-"""Formulas come from the ops' own rules, read well, and say what the rules compute."""
+"""Formulas come from the ops' own rules, and read well. `test_rules` computes with them."""
 
 from __future__ import annotations
 
@@ -7,13 +7,10 @@ from collections.abc import Callable
 from typing import Any
 from xml.dom.minidom import parseString
 
-import numpy as np
 import pytest
 
 import rushlight as torch
 from rushlight import nn
-from rushlight.arrays.terms import Term
-from rushlight.arrays.vocabulary import primitives, ufuncs
 from rushlight.viz.formula import boxes_of, formula, mathml
 from rushlight.viz.rules import rule_of
 
@@ -85,59 +82,6 @@ FORMULAS: dict[str, tuple[Callable[[], Any], str]] = {
 def test_formula(name: str) -> None:
     make, expected = FORMULAS[name]
     assert formula(make().grad_fn) == expected
-
-
-# --- the same terms, computed: what the formula says is what the node does ------------------------
-def compute(term: Any, names: dict[str, Any]) -> Any:
-    """The numbers of a term, as it was written down, before it was tidied."""
-    if isinstance(term, tuple):
-        return tuple(compute(t, names) for t in term)
-    if not isinstance(term, Term):
-        return term
-    if not term.args:
-        return names[term.word]
-    if term.word == "put":
-        whole, value, view = term.args
-        made = compute(whole, names).copy()
-        made[view.args[1]] = compute(value, names)
-        return made
-    args = [compute(a, names) for a in term.args]
-    if term.word == "summed":
-        return args[0].sum(0).reshape(term.shape)
-    if term.word == "part":
-        return args[0][args[1]]
-    if term.word == "concat":
-        args[0] = list(args[0])
-    fn: Any = ufuncs.get(term.word) or primitives.get(term.word) or getattr(np, term.word)
-    return fn(*args)
-
-
-COMPUTED = [name for name in FORMULAS if name not in ("conj", "cat", "where", "mse", "mul 3")]
-
-
-@pytest.mark.parametrize("name", COMPUTED)
-def test_formula_computes_the_gradient(name: str) -> None:
-    make, _ = FORMULAS[name]
-    y = make()
-    node = y.grad_fn
-    rule = rule_of(node)
-    g = torch.rand(y.shape, generator=torch.Generator().manual_seed(7))
-    names: dict[str, Any] = {"g": g.numpy()}
-    for position, saved in enumerate(node._op.saves):
-        value = node._kept_values[position]
-        if value is not None:
-            letter = {"self": "x", "result": "y"}.get(saved, saved)
-            names[letter] = value
-    expected = node(g)
-    several = expected if isinstance(expected, tuple) else (expected,)
-    wanted = [e for e in several if e is not None]
-    assert len(wanted) == len(rule.grads)
-    for e, (_, term) in zip(wanted, rule.grads):
-        whole = e.detach().numpy()
-        if term.word == "summed":  # called by hand, a node leaves that to the engine
-            whole = whole.sum(0)
-        found = np.broadcast_to(compute(term, names), whole.shape)
-        np.testing.assert_allclose(found, whole, rtol=1e-5)
 
 
 # --- how it is written ----------------------------------------------------------------------------

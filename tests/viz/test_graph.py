@@ -31,6 +31,7 @@ def test_a_small_graph_is_read_as_it_is() -> None:
     mul, total = picture.model.nodes
     assert (mul.title, mul.size_text, total.size_text) == ("mul", "float32 [2]", "float32 scalar")
     assert total.label == "loss"
+    assert mul.kept == {"other": (2,)} and total.kept == {}
     place = mul.place
     assert place is not None and place.file == __file__ and place.source == "loss = (w * x).sum()"
     assert place.function == "test_a_small_graph_is_read_as_it_is"

@@ -16,7 +16,7 @@ import pytest
 
 import rushlight as torch
 from rushlight import nn, viz
-from rushlight.viz.page import SCRIPTS, embedded
+from rushlight.viz.page import embedded, template
 
 CHROMIUM = next(filter(None, map(shutil.which, (
     "chromium", "chromium-browser", "google-chrome", "google-chrome-stable",
@@ -87,10 +87,12 @@ def test_large_graphs_make_pages_of_bearable_size() -> None:
     assert len(page) < 4_000_000
 
 
-def test_every_script_is_in_the_package() -> None:
-    folder = Path(viz.__file__).parent / "page_files"
-    assert {p.stem for p in folder.glob("*.js")} == {*SCRIPTS, "flame"}
-    assert "Permission is hereby granted" in (folder / "dagre.js").read_text("utf-8")
+def test_every_file_is_in_the_page() -> None:
+    whole = template()
+    assert "@FILE" not in whole and "Permission is hereby granted" in whole
+    for mark in ("--paper:", "function seen()", "function render()", "function fit()",
+                 "function tellValues(", "function tell()", "function markStep()"):  # fmt: skip
+        assert mark in whole
 
 
 # --- a visit --------------------------------------------------------------------------------------
@@ -108,8 +110,9 @@ def browser() -> Iterator[Any]:
 class Visit:
     """The page, opened, and what went wrong on it."""
 
-    def __init__(self, browser: Any, address: str, **options: Any) -> None:
-        self.context = browser.new_context(offline=True, reduced_motion="reduce", **options)
+    def __init__(self, browser: Any, address: str, context: Any = None, **options: Any) -> None:
+        made = {"offline": True, "reduced_motion": "reduce", **options}
+        self.context = browser.new_context(**made) if context is None else context
         self.page = self.context.new_page()
         self.faults: list[str] = []
         self.page.on("pageerror", lambda error: self.faults.append(str(error)))
@@ -153,11 +156,17 @@ def address(tmp_path_factory: pytest.TempPathFactory) -> str:
     return path.as_uri()
 
 
+@pytest.fixture(scope="module")
+def desk(browser: Any) -> Any:
+    size = {"width": 1200, "height": 800}
+    return browser.new_context(offline=True, reduced_motion="reduce", viewport=size)
+
+
 @pytest.fixture
-def visit(browser: Any, address: str) -> Iterator[Visit]:
-    made = Visit(browser, address, viewport={"width": 1200, "height": 800})
+def visit(browser: Any, desk: Any, address: str) -> Iterator[Visit]:
+    made = Visit(browser, address, desk)
     yield made
-    made.context.close()
+    made.page.close()
     assert made.faults == []
 
 

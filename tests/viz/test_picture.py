@@ -36,6 +36,8 @@ def test_svg_and_notebooks(tmp_path: Path) -> None:
     text = (tmp_path / "g.svg").read_text("utf-8")
     assert text == made._repr_svg_() and text.startswith("<svg ")
     assert text in made._repr_html_()
+    y = torch.ones(2, requires_grad=True) + 1
+    assert ">×2</text>" in viz.graph(y * y)._repr_svg_()
 
 
 def test_png(tmp_path: Path) -> None:

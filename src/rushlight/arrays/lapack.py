@@ -584,8 +584,23 @@ def ldl_solve(factors: Array, pivots: Array, b: Array, hermitian: bool) -> Array
         _each(factors), pivots.reshape(-1, pivots.shape[-1]), _each(b), _each_of(room), strict=True
     )
     for one, pivot, right, out in places:
+        if not _are_exchanges(pivot):  # LAPACK goes wherever they send it
+            raise RuntimeError(
+                "torch.linalg.ldl_solve: the pivots are none that ldl_factor gives\n"
+                f"They say which rows were exchanged: numbers from 1 to {pivot.size}, or pairs of "
+                f"negative ones; here they are {pivot.tolist()}."
+            )
         out[...] = solve(one, pivot, right, lower=1)[0]
     return room
+
+
+def _are_exchanges(pivot: Array) -> bool:
+    """Whether these are rows counted from 1, with a minus sign for both rows of a 2 x 2 block."""
+    if pivot.min() < -pivot.size or pivot.max() > pivot.size or not pivot.all():
+        return False
+    in_block = np.concatenate(([False], pivot < 0, [False]))
+    edges = np.flatnonzero(in_block[1:] != in_block[:-1])  # where blocks begin and end
+    return not ((edges[1::2] - edges[::2]) % 2).any()
 
 
 # --- Fourier transforms ---------------------------------------------------------------------------

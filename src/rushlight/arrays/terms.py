@@ -16,6 +16,9 @@ from rushlight.arrays.meta import Meta, answers_by_rule
 from rushlight.arrays.vocabulary import Kind, primitives, register
 
 _LARGE: Final = 1 << 16  # elements: words that `meta` has to run are not run on more
+_FRESH: Final = frozenset(
+    "full empty empty_as copy laid_out put overwrite store store_add store_along".split()
+)
 _PUT_OFF: Final = {"conjugated": "conjugate", "negated": "negative"}
 
 
@@ -100,6 +103,8 @@ def _shares(a: Any, made: Meta) -> bool:
 def _note_write(target: Written, word: str, parts: tuple[Any, ...]) -> None:
     """A write: from now on the whole array is what it was, and has something else in a region."""
     whole = target.whole
+    if whole.term.word not in _FRESH:  # perhaps a view of something, and that would be written
+        raise Unwritten(f"{word} into what {whole.term.word} gave")
     if target is whole:
         whole.term = Term(word, parts, whole.shape)
     elif word == "overwrite":

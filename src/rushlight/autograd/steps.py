@@ -85,11 +85,11 @@ class Step:
         if self.leaf is not None:
             return ".grad + g"
         # by its name: words for people stand above this layer
-        text: str = importlib.import_module("rushlight.explaining.rules").rule_of(self._node)
+        text: str = importlib.import_module("rushlight.explaining").rule_of(self._node)
         return text
 
     def __repr__(self) -> str:
-        words = importlib.import_module("rushlight.explaining.values")
+        words = importlib.import_module("rushlight.explaining")
         came = ", ".join(words.short(g) for g in self.grads)
         if self.leaf is not None:
             return f"<step {self.number}: AccumulateGrad adds {came}>"

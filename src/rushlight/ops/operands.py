@@ -10,6 +10,7 @@ from rushlight.arrays import vocabulary as v
 from rushlight.arrays.batched import bottom
 from rushlight.core.elementwise import number_in, operand, result_dtype
 from rushlight.core.graph import TensorBase
+from rushlight.core.observer import observer
 from rushlight.core.operators import table as operators
 from rushlight.errors import hide_insides
 from rushlight.ops.checks import not_implemented, raw_dtype, scalar_name
@@ -33,8 +34,10 @@ def check_integers(kernel: str, input: Any, other: Any) -> None:
     common = result_dtype((operand(input), operand(other)))
     if common is dtypes.bool_ or common.is_complex:
         raise not_implemented(kernel, common)
-    if common.numpy.kind in "iu" and has_zero(other, common):
-        raise RuntimeError("ZeroDivisionError")
+    if common.numpy.kind in "iu":
+        observer.keep_nothing()  # its values decide: see Note [What may be kept]
+        if has_zero(other, common):
+            raise RuntimeError("ZeroDivisionError")
 
 
 # --- arrays and tensors in rules ------------------------------------------------------------------

@@ -6,11 +6,10 @@ from typing import Any, Final
 
 from rushlight._C import DisableTorchFunction
 from rushlight.core.graph import caller
-from rushlight.explaining.names import Names
-from rushlight.reasons import absent, wrong
+from rushlight.explaining import Names
+from rushlight.reasons import absent, watching, wrong
 from rushlight.reasons.answer import Answer as Answer
 from rushlight.reasons.facts import Facts, is_tensor
-from rushlight.reasons.watching import Log
 
 __all__ = ["Answer", "why"]
 __dir__ = __all__.copy
@@ -49,7 +48,7 @@ class Why:
             print(said)
         return said
 
-    def watching(self) -> Log:
+    def watching(self) -> watching.Log:
         """A block in which what is done with tensors is noted, so that `why` knows it for certain.
 
         >>> x = torch.ones(2, requires_grad=True)
@@ -58,7 +57,11 @@ class Why:
         >>> torch.why(x, loss, show=False).kind
         'detach'
         """
-        return Log()
+        return watching.Log()
+
+    def forget(self) -> None:
+        """Let go of what was watched last, and of the graphs of its passes."""
+        watching.last = None
 
     def __repr__(self) -> str:
         return "<function why>"

@@ -57,12 +57,12 @@ def not_asked(f: Facts) -> Answer:
             "look for `torch.no_grad()` around this line, or `torch.set_grad_enabled(False)`.",
         )
     said = f"{name}.grad is None: {name} does not require grad"
-    cut = how_it_was_cut(f)
+    inference = x._storage.inference
+    cut = None if inference else how_it_was_cut(f)
     if cut is not None:
         kind, chain, certain = cut
         what, advice = CUTS[kind]
         return Answer(kind, f"{said}, for its history was cut: {what}.", chain, advice, certain)
-    inference = x._storage.inference
     return Answer(
         "inference_mode" if inference else "not asked for",
         f"{said}" + (", for it was made in inference_mode." if inference else

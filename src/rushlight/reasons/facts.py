@@ -14,7 +14,7 @@ from typing import Any
 
 from rushlight.core.engine.traverse import end_of, reachable
 from rushlight.core.graph import Node, TensorBase
-from rushlight.explaining.names import Names
+from rushlight.explaining import Names
 from rushlight.reasons.answer import Link, link_of
 from rushlight.reasons.source import Program
 
@@ -48,7 +48,8 @@ class Facts:
     @functools.cached_property
     def nodes(self) -> list[Any]:
         """All nodes that are alive, oldest first."""
-        found = [each for each in gc.get_objects() if isinstance(each, Node)]
+        # by their type: `isinstance` would ask strange objects for their `__class__`
+        found: list[Any] = [each for each in gc.get_objects() if issubclass(type(each), Node)]
         return sorted(found, key=lambda node: int(node._seq_nr))
 
     @functools.cached_property

@@ -12,7 +12,7 @@ from rushlight.autograd.steps import steps
 from rushlight.core.engine.traverse import end_of
 from rushlight.core.grad_mode import within
 from rushlight.core.graph import TensorBase, normal, wrap
-from rushlight.reasons.details import note_bad, note_large, note_zero
+from rushlight.reasons.details import note_bad, note_zero
 
 EXPLODES: Final = 1e3  # times larger than what came in
 
@@ -33,14 +33,6 @@ class Stat(NamedTuple):
     @property
     def zero(self) -> bool:
         return self.zeros == self.size > 0
-
-    def __str__(self) -> str:
-        if self.nan or self.infinite:
-            kinds = [
-                f"{n} {word}" for n, word in ((self.nan, "NaN"), (self.infinite, "infinite")) if n
-            ]
-            return f"{' and '.join(kinds)} of {self.size}"
-        return "0" if self.zero else f"at most {self.biggest:.3g}"
 
 
 class Sent(NamedTuple):
@@ -93,17 +85,18 @@ def turn_of(node: Any, gs: list[Any], outs: list[tuple[Any, Any]]) -> Turn:
     came = stat_of(gs)
     sent = []
     g = as_tensor(next((g for g in gs if g is not None), None))
-    for i, (to, out) in enumerate(outs):
+    for to, out in outs:
         if to is None or out is None:
             continue
         stat = stat_of([out])
         odd = note = ""
         if stat.bad and not came.bad:
-            odd, note = "bad", note_bad(node, i, g, as_tensor(out))
+            odd, note = "bad", note_bad(node, g, as_tensor(out))
         elif stat.zero and not came.zero and came.size:
-            odd, note = "zero", note_zero(node, i)
+            odd, note = "zero", note_zero(node)
         elif not came.bad and stat.biggest > EXPLODES * came.biggest > 0:
-            odd, note = "large", note_large(node, stat.biggest / came.biggest)
+            times = stat.biggest / came.biggest
+            odd, note = "large", f"{type(node).__name__}: it becomes {times:.3g} times larger"
         sent.append(Sent(to, stat, odd, note))
     return Turn(node, came, sent)
 
@@ -116,10 +109,8 @@ def rehearse(y: Any) -> tuple[list[Turn], dict[int, Any]]:
         if step.leaf is not None:
             leaves[id(step.leaf)] = step.grads[0]
         else:
-            by = {id(out): out for out in step.outs}
-            turns.append(
-                turn_of(step.node, list(step.grads), [(o.to, o.grad) for o in by.values()])
-            )
+            outs = [(out.to, out.grad) for out in step.outs]
+            turns.append(turn_of(step.node, list(step.grads), outs))
     return turns, leaves
 
 

@@ -4,20 +4,18 @@ from __future__ import annotations
 
 from typing import Final
 
-from rushlight.reasons.answer import Answer
+from rushlight.reasons.answer import Answer, Link
 from rushlight.reasons.details import (
     CHOOSING,
     POLES,
     has_pole,
-    instead_of,
     kept,
     op_name,
     source_of_bad,
 )
 from rushlight.reasons.facts import Facts
 from rushlight.reasons.flow import Sent, Stat, Turn, stat_of
-from rushlight.reasons.passes import FREED, Pass, then
-from rushlight.reasons.remains import Remains
+from rushlight.reasons.passes import FREED, Pass, Remains, then
 
 TRAP: Final = (
     "the double-where trap. `where` chose a safe value in the forward pass, but the branch it did "
@@ -61,9 +59,9 @@ def at_a_node(f: Facts, said: str, turn: Turn, sent: Sent) -> Answer:
             f"{said}: {type(source).__name__} gave a number that is not finite, and its product is "
             "differentiated.",
             chain,
-            f"keep the argument away from there: {instead_of(source)}.",
+            f"keep the argument away from there: {POLES[op_name(source)][1]}.",
         )
-    instead = instead_of(node)
+    instead = POLES.get(op_name(node), ("", ""))[1]
     if "0 * inf" in sent.note and choosing is not None:
         notes[id(choosing)] = HANDS_ZERO.format(type(choosing).__name__)
         return Answer(
@@ -106,11 +104,20 @@ def forward_was_bad(f: Facts, said: str) -> Answer:
     )
 
 
+def bad_data(f: Facts) -> list[Link]:
+    """Tensors of the program that are not finite themselves, and may be the cause."""
+    return [
+        Link(f.program.binding(f.names.of_tensor(t)) or f.names.of_tensor(t), "not finite itself")
+        for t in f.names.known[:1000]
+        if t.grad_fn is None and t is not f.grad and stat_of([t]).bad
+    ]
+
+
 def suspects(f: Facts, said: str, trouble: str) -> Answer:
     """Without the values of the pass: the nodes on the way whose derivative can be infinite, and of
     those the ones that were given such values, as far as these are still known."""
     found = sorted((n for n in f.above if has_pole(n)), key=lambda n: int(n._seq_nr))
-    notes = {id(n): POLES[op_name(n)][0] for n in found}
+    notes = {id(n): f"{type(n).__name__}: {POLES[op_name(n)][0]}" for n in found}
     remains = Remains()
     masks = {id(n): remains.at_pole(n) for n in found}
     hit = [n for n in found if masks[id(n)] is not None and bool(masks[id(n)].any())]
@@ -132,8 +139,10 @@ def suspects(f: Facts, said: str, trouble: str) -> Answer:
                 [*f.made(), *lines],
                 SAFE + more,
             )
+    if trouble:
+        return Answer("error", f"{said}. A pass now gives an error: {trouble}", f.made())
     if not found:
-        return Answer("not finite", f"{said}. {trouble}".rstrip(), f.made(), FREED)
+        return Answer("not finite", f"{said}.", [*f.made(), *bad_data(f)], FREED)
     names = ", ".join(dict.fromkeys(type(n).__name__ for n in found))
     way = f.path_from(found[0]) + f.after(found[0]) if sure else found[:6]
     return Answer(
@@ -141,5 +150,5 @@ def suspects(f: Facts, said: str, trouble: str) -> Answer:
         f"{said}: {names} was given numbers at which its derivative is infinite." if sure else
         f"{said}. On the way back there is {names}, whose derivative can be infinite.",
         [*f.made(), *f.lines(way, notes)],
-        f"keep the argument away from there: {instead_of(found[0])}.{more}",
+        f"keep the argument away from there: {POLES[op_name(found[0])][1]}.{more}",
     )  # fmt: skip

@@ -19,6 +19,7 @@ from rushlight.reasons.syntax import (
     Scope,
     Statement,
     binds,
+    bound_by,
     cuts_in,
     keys_of,
     mentions,
@@ -64,17 +65,17 @@ class Program:
             tree = ast.parse(text)
         except (SyntaxError, ValueError):
             return
-        self.visit(tree.body, TOP, 0, file)
+        self.visit(tree.body, TOP, "", file)
         self.statements.sort(key=lambda s: (s.file != self.file, s.line))
 
-    def visit(self, body: list[ast.stmt], scope: Scope, off: int, file: str) -> None:
+    def visit(self, body: list[ast.stmt], scope: Scope, off: str, file: str) -> None:
         for stmt in body:
             if isinstance(stmt, (ast.FunctionDef, ast.AsyncFunctionDef)):
                 args = stmt.args
                 self.functions[stmt.name] = [
                     a.arg for a in (*args.posonlyargs, *args.args, *args.kwonlyargs)
                 ]
-                inside = next((d.lineno for d in stmt.decorator_list if switches_off(d)), off)
+                inside = next(filter(None, map(switches_off, stmt.decorator_list)), off)
                 own = {n.id for n in ast.walk(stmt) if isinstance(n, ast.Name) and binds(n)}
                 own.update(self.functions[stmt.name])
                 inner = Scope(stmt.name, frozenset(own) | self.scope_of(stmt.name).own)
@@ -85,17 +86,16 @@ class Program:
                 self.visit(stmt.body, scope, off, file)
                 continue
             inside = off
-            if isinstance(stmt, (ast.With, ast.AsyncWith)) and any(
-                switches_off(item.context_expr) for item in stmt.items
-            ):
-                inside = stmt.lineno
+            if isinstance(stmt, (ast.With, ast.AsyncWith)):
+                blocks = [switches_off(item.context_expr) for item in stmt.items]
+                inside = next(filter(None, blocks), off)
             self.add(stmt, scope, off, file)
             for name in ("body", "orelse", "finalbody"):
                 self.visit(getattr(stmt, name, []), scope, inside, file)
             for handler in getattr(stmt, "handlers", []):
                 self.visit(handler.body, scope, inside, file)
 
-    def add(self, stmt: ast.stmt, scope: Scope, off: int, file: str) -> None:
+    def add(self, stmt: ast.stmt, scope: Scope, off: str, file: str) -> None:
         values: list[ast.expr] = []
         targets: list[ast.expr] = []
         if isinstance(stmt, ast.Assign):
@@ -121,10 +121,11 @@ class Program:
                 if isinstance(each, ast.Call):
                     self.calls.append((each.lineno, each, scope))
         keys = tuple(key for target in targets for key in keys_of(target, scope))
+        bound = tuple(key for target in targets for key in bound_by(target, scope))
         returns = isinstance(stmt, ast.Return)
         if values:
             self.statements.append(
-                Statement(stmt.lineno, scope, tuple(values), keys, off, returns, file)
+                Statement(stmt.lineno, scope, tuple(values), keys, bound, off, returns, file)
             )
 
     def scope_of(self, function: str) -> Scope:
@@ -137,7 +138,7 @@ class Program:
 
     def ran(self, s: Statement) -> bool:
         """Whether a statement may have run when the question is asked."""
-        return s.file != self.file or s.scope.function != self.function or s.line <= self.now
+        return s.file != self.file or s.scope.function != self.function or s.line < self.now
 
     # --- names ----------------------------------------------------------------------------------
     def keys(self, name: str) -> set[Key]:
@@ -155,7 +156,7 @@ class Program:
 
     def bound(self, name: str) -> Statement | None:
         mine = (".", name[1:]) if name.startswith(".") else self.here.key(name)
-        found = [s for s in self.statements if mine in s.targets and self.ran(s)]
+        found = [s for s in self.statements if mine in s.bound and self.ran(s)]
         return found[-1] if found else None
 
     def backward_names(self) -> list[str]:
@@ -228,7 +229,7 @@ class Program:
             everything = {s.scope.key(n.id) for v in s.values for n in ast.walk(v)
                           if isinstance(n, ast.Name)}  # fmt: skip
             kinds = [k for v in s.values for k in cuts_in(v, everything, s.scope)]
-            kinds = ["no_grad"] if s.off else kinds
+            kinds = [s.off] if s.off else kinds
             if kinds:
                 chain.insert(0, Link(shown(s.file, s.line), ENDS))
                 return kinds[0], chain, False
@@ -289,7 +290,7 @@ class Program:
         for s in statements:
             kinds = [kind for value in s.values for kind in cuts_in(value, reached, s.scope)]
             if s.off:
-                kinds.insert(0, "no_grad")
+                kinds.insert(0, s.off)
             for kind in kinds[:1]:
                 found.append(Cut(kind, s.line, shown(s.file, s.line), s.targets, s.returns))
         return [cut for cut in found if self.matters(cut, goal)]

@@ -52,8 +52,9 @@ class Statement(NamedTuple):
     line: int
     scope: Scope
     values: tuple[ast.expr, ...]
-    targets: tuple[Key, ...]
-    off: int  # the line of the `no_grad` around it, 0 if there is none
+    targets: tuple[Key, ...]  # what it writes to
+    bound: tuple[Key, ...]  # of these, the names that it gives to something new
+    off: str  # 'no_grad' or 'inference_mode', if it stands in such a block
     returns: bool
     file: str
 
@@ -75,18 +76,30 @@ def shown(file: str, line: int) -> str:
     return f"{name}:{line}" + (f"     {text}" if text else "")
 
 
-def switches_off(expr: ast.expr) -> bool:
-    """Whether a `with` or a decorator switches recording off."""
+def switches_off(expr: ast.expr) -> str:
+    """How a `with` or a decorator switches recording off; "" if it does not."""
     on = expr.func if isinstance(expr, ast.Call) else expr
     name = getattr(on, "attr", getattr(on, "id", ""))
     if name == "set_grad_enabled" and isinstance(expr, ast.Call) and expr.args:
-        return isinstance(expr.args[0], ast.Constant) and expr.args[0].value is False
-    return name in OFF
+        off = isinstance(expr.args[0], ast.Constant) and expr.args[0].value is False
+        return "no_grad" if off else ""
+    return name if name in OFF else ""
 
 
 def binds(name: ast.Name) -> bool:
     """Whether a name is bound where it stands."""
     return isinstance(name.ctx, ast.Store)
+
+
+def bound_by(expr: ast.expr, scope: Scope) -> Iterator[Key]:
+    """The names that an expression to the left of `=` gives to something new."""
+    if isinstance(expr, ast.Name):
+        yield scope.key(expr.id)
+    elif isinstance(expr, ast.Attribute):
+        yield ".", expr.attr
+    elif isinstance(expr, (ast.Tuple, ast.List)):
+        for part in expr.elts:
+            yield from bound_by(part, scope)
 
 
 def keys_of(expr: ast.expr, scope: Scope) -> Iterator[Key]:

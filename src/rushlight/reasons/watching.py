@@ -1,8 +1,9 @@
 """`with rushlight.why.watching():` what was done with tensors, and what each backward pass did.
 
 A `TorchFunctionMode` sees every public call with the user's own tensors, and a `PassObserver` every
-node. Only what such a block surrounds is slower, and what is kept are short notes: no tensor is
-kept alive, and of backward passes the last ones.
+node. What is kept are short notes: no tensor is kept alive, and of backward passes the last ones.
+Programs that never watch pay nothing; see Note [Overrides] in `ops.overriding` for what is paid
+from the first block on.
 """
 
 from __future__ import annotations

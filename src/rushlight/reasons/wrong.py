@@ -1,17 +1,18 @@
-"""What is odd about a gradient that is there: too large, too small, a sum that nobody meant; for
-zero and NaN see `zero` and `not_finite`."""
+"""What is odd about a gradient that is there: zero, too large, too small, a sum that nobody meant;
+for NaN see `not_finite`."""
 
 from __future__ import annotations
 
+import math
 from typing import Any, Final
 
-from rushlight.explaining.values import number, short
+from rushlight.explaining import number, short
 from rushlight.reasons.answer import Answer, Link, where
+from rushlight.reasons.details import FLAT, note_zero, zero_kind
 from rushlight.reasons.facts import Facts
 from rushlight.reasons.flow import EXPLODES, Stat, stat_of
 from rushlight.reasons.not_finite import not_finite
-from rushlight.reasons.passes import Pass
-from rushlight.reasons.zero import zero
+from rushlight.reasons.passes import FREED, Pass, Remains
 
 LARGE: Final = 1e4
 SMALL: Final = 1e-10
@@ -63,6 +64,73 @@ def beforehand(f: Facts) -> Answer | None:
     return None if said.kind == "fine" else said
 
 
+# --- zero -----------------------------------------------------------------------------------------
+def zero(f: Facts, run: Pass) -> Answer:
+    name = f.name
+    dead = [(turn, sent) for turn, sent in run.towards(f) if sent.odd == "zero"]
+    if not dead:
+        return zero_without_values(f, run)
+    node = dead[-1][0].node  # what the others left went through it
+    notes = {id(turn.node): sent.note for turn, sent in dead}
+    shown = {id(n): n for turn, _ in dead[-3:] for n in f.path_from(turn.node)}
+    shown.update({id(n): n for n in f.after(node)})
+    kind = zero_kind(node)
+    if kind == "zero":  # it only passes on the zeros that another node made
+        for other in f.after(node):
+            if zero_kind(other) == "not chosen":
+                kind = "not chosen"
+                notes[id(node)] = f"{type(node).__name__}: its part of what came was 0 already"
+                notes[id(other)] = note_zero(other)
+                break
+    return Answer(
+        kind,
+        f"{name}.grad {f.verb} 0: the gradient came as far as {type(node).__name__}, and became 0 "
+        "there.",
+        [*f.made(), *f.lines(sorted(shown.values(), key=lambda n: int(n._seq_nr)), notes)],
+        FLAT[kind].advice,
+    )
+
+
+def zero_without_values(f: Facts, run: Pass) -> Answer:
+    name = f.name
+    if run.turns and len(f.users) > 1:
+        return Answer(
+            "cancels",
+            f"{name}.grad {f.verb} 0: {len(f.users)} paths lead to {name}, and they cancel.",
+            [*f.made(), *f.lines(f.users[:6])],
+            "nothing, if that is meant: the result does not depend on it, as x - x does not depend "
+            "on x.",
+        )
+    reset = f.freed() and f.program.call_of("zero_grad", f.freed().line)
+    if reset:
+        return Answer(
+            "zero_grad",
+            f"{name}.grad is 0: zero_grad() has set it to 0 after the backward pass.",
+            [*f.made(), Link(str(f.freed())), Link(reset, "here it was set to 0")],
+            "look at the gradient between backward() and zero_grad().",
+        )
+    remains = Remains()
+    found = sorted((n for n in f.above if zero_kind(n) != "zero"), key=lambda n: int(n._seq_nr))
+    flat = [n for n in found if remains.is_flat(n)]
+    if flat:
+        node = flat[0]
+        way = [*f.path_from(node), *f.after(node)]
+        return Answer(
+            zero_kind(node),
+            f"{name}.grad {f.verb} 0: the way back leads through {type(node).__name__}, which is "
+            "flat for all values it was given.",
+            [*f.made(), *f.lines(way, {id(n): note_zero(n) for n in flat})],
+            FLAT[zero_kind(node)].advice,
+        )
+    maybe = [n for n in found if remains.is_flat(n) is None]
+    return Answer(
+        "zero",
+        f"{name}.grad {f.verb} 0 everywhere.",
+        [*f.made(), *f.lines(maybe[:6], {id(n): f"0 if {FLAT[zero_kind(n)].why}" for n in maybe})],
+        FREED if maybe or not run.turns else "it may be a point where the derivative is 0.",
+    )
+
+
 # --- too large, too small, too often --------------------------------------------------------------
 def large(f: Facts, stat: Stat, run: Pass) -> Answer:
     name = f.name
@@ -87,11 +155,11 @@ def large(f: Facts, stat: Stat, run: Pass) -> Answer:
         if turn.came.biggest > 0 and sent.stat.biggest > 0:
             times = sent.stat.biggest / turn.came.biggest
             growth.setdefault(str(where(turn.node)), []).append(times)
-    worst = sorted(growth, key=lambda place: -product(growth[place]))[:2]
+    worst = sorted(growth, key=lambda place: -math.prod(growth[place]))[:2]
     links = [
         Link(place, f"{len(growth[place])} times, each about "
-                    f"{number(product(growth[place]) ** (1 / len(growth[place])))} times larger")
-        for place in worst if product(growth[place]) > 2
+                    f"{number(math.prod(growth[place]) ** (1 / len(growth[place])))} times larger")
+        for place in worst if math.prod(growth[place]) > 2
     ]  # fmt: skip
     return Answer(
         "exploded" if links else "large",
@@ -101,13 +169,6 @@ def large(f: Facts, stat: Stat, run: Pass) -> Answer:
         "clip it (`torch.nn.utils.clip_grad_norm_`), take the mean in place of the sum, or make "
         "the repeated factor smaller.",
     )  # fmt: skip
-
-
-def product(values: list[float]) -> float:
-    total = 1.0
-    for value in values:
-        total *= value
-    return total
 
 
 def small(f: Facts, stat: Stat, run: Pass) -> Answer:

@@ -49,6 +49,7 @@ class Drawing:
     height: float = 0.0
     boxes: list[DrawnBox] = field(default_factory=list)
     lines: list[list[Point]] = field(default_factory=list)
+    marks: list[tuple[float, float, str]] = field(default_factory=list)  # beside lines
     title: str = ""
 
 
@@ -78,6 +79,10 @@ def texts_of(shown: Shown, reads: Sequence[str] = ()) -> tuple[str, Texts, str]:
         texts.append((shown.size_text, 10, False))
     if numbers:
         texts.append((cut(", ".join(numbers), 34), 10, False))
+    if shown.kept:
+        texts.append((cut("keeps " + ", ".join(shown.kept), 34), 9, False))
+    if reads:
+        texts.append((cut("reads " + ", ".join(reads), 34), 9, False))
     if shown.place is not None and str(shown.place):
         texts.append((cut(str(shown.place), 34), 9, False))
     return shown.kind, texts, tip_of(shown)
@@ -90,6 +95,8 @@ def tip_of(item: Item) -> str:
         lines.append(".".join(item.module))
     if item.size_text:
         lines.append(item.size_text)
+    for name, shape in item.kept.items():
+        lines.append(f"keeps {name} {list(shape)}")
     if item.place is not None:
         lines.append(f"{item.place}  {item.place.source}")
     return "\n".join(lines)
@@ -122,6 +129,9 @@ def draw(view: View, title: str) -> Drawing:
         first, last = boxes[a], boxes[b]
         ends = [(line[0][0], first.y + first.height / 2), *line[1:-1]]
         drawing.lines.append([*ends, (line[-1][0], last.y - last.height / 2 - 2)])
+        if view.joined[a, b] > 1 and not (first.stacked or last.stacked):
+            (ax, ay), (bx, by) = drawing.lines[-1][:2]
+            drawing.marks.append(((ax + bx) / 2 + 6, (ay + by) / 2 + 3, f"×{view.joined[a, b]}"))
     return drawing
 
 

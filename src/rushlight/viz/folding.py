@@ -15,7 +15,7 @@ from typing import Any, Union
 
 from rushlight.viz.model import GraphModel, Item, Place
 
-FEW = 30  # what stands side by side in one group, at most, if it can be helped
+FEW = 44  # what stands side by side in one group, at most, if it can be helped
 _TRIED = 8  # how many lengths of a loop's body are tried at each place
 
 
@@ -111,7 +111,7 @@ class _Folder:
                 if length > limit:
                     break
                 times = _times(kinds, at, length)
-                if times >= 3 or (times == 2 and length >= 3):
+                if (times > 2 or length > 2) and times > 1 and times * length > 3:
                     best = max(best, (times * length, -length, times))
             covered, minus, times = best
             if covered == 0:
@@ -131,7 +131,7 @@ class _Folder:
                 steps.append(body[0])
             else:
                 inner = self.by_length(self.by_repeats(body, inside), inside)
-                steps.append(self.group("step", _title_of_step(body, n), inner))
+                steps.append(self.group("step", *_titles_of_step(body, n, inner)))
         group = self.group("loop", self.title_of_loop(children[:length], times), _nest(self, steps))
         first = self.items[_first(children[0])].place
         group.subtitle = str(first) if first else ""
@@ -218,9 +218,16 @@ class _Folder:
             path[-1].leaves.append(leaf)
 
 
-def _title_of_step(body: Sequence[Child], n: int) -> str:
-    modules = [c.title for c in body if isinstance(c, Group) and c.kind == "module"]
-    return " … ".join(dict.fromkeys([modules[0], modules[-1]])) if modules else f"step {n + 1}"
+def _titles_of_step(
+    body: Sequence[Child], n: int, inner: list[Child]
+) -> tuple[str, list[Child], str]:
+    """The title of a step, what is in it, and its subtitle: those of its modules, if it has any."""
+    modules = [c for c in body if isinstance(c, Group) and c.kind == "module"]
+    if not modules:
+        return f"step {n + 1}", inner, ""
+    titles = dict.fromkeys([modules[0].title, modules[-1].title])
+    classes = dict.fromkeys([modules[0].subtitle, modules[-1].subtitle])
+    return " … ".join(titles), inner, " … ".join(filter(None, classes))
 
 
 def _shared(a: tuple[Group, ...], b: tuple[Group, ...]) -> tuple[Group, ...]:

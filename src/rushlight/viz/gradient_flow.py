@@ -6,7 +6,7 @@ import math
 from typing import Any, Final, NamedTuple
 
 from rushlight.core.grad_mode import within
-from rushlight.explaining.values import number
+from rushlight.explaining import number
 from rushlight.viz.missing_extra import need
 
 _KINDS: Final = {"fine": "#4c8dd6", "none": "#9aa3af", "zero": "#d9822b", "not finite": "#d6336c"}
@@ -65,10 +65,11 @@ class GradientFlow:
             if x.state == "none":
                 lines.append(f"{x.name:<{wide}}  {'None':>10}")
                 continue
+            ratio = "-" if math.isnan(x.ratio) else number(x.ratio)
             odd = "" if x.state == "fine" else f"  {x.state}"
             lines.append(
                 f"{x.name:<{wide}}  {number(x.mean):>10}  {number(x.biggest):>10}  "
-                f"{number(x.norm):>10}  {number(x.ratio):>10}  {100 * x.zeros:>5.0f}%{odd}"
+                f"{number(x.norm):>10}  {ratio:>10}  {100 * x.zeros:>5.0f}%{odd}"
             )
         return "\n".join(lines)
 

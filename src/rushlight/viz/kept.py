@@ -11,19 +11,27 @@ from rushlight.viz.values import describe
 Kept = list[tuple[str, dict[str, Any]]]
 
 
+def kept_shapes(node: Any) -> dict[str, tuple[int, ...]]:
+    """The name and the shape of each array that a node keeps."""
+    return {name: tuple(x.shape) for name, x in _values(node) if hasattr(x, "shape")}
+
+
 def kept_values(node: Any) -> Kept:
     """The name and the description of each value that a node keeps."""
-    if isinstance(node, CopySlicesBase):
-        return kept_values(node.fn)
-    if node._freed_at is not None:
-        return []
-    values = _of_op(node) if node._op is not None else _of_function(node)
     found: Kept = []
-    for name, value in values:
+    for name, value in _values(node):
         told = describe(value)
         if told is not None:
             found.append((name, told))
     return found
+
+
+def _values(node: Any) -> list[tuple[str, Any]]:
+    if isinstance(node, CopySlicesBase):
+        return _values(node.fn)
+    if node._freed_at is not None:
+        return []
+    return _of_op(node) if node._op is not None else _of_function(node)
 
 
 def _of_op(node: Any) -> list[tuple[str, Any]]:

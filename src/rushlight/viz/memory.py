@@ -10,6 +10,7 @@ from typing import Any, Final, NamedTuple
 from rushlight.arrays.batched import bottom
 from rushlight.arrays.host import root_of
 from rushlight.autograd.api import as_tuple, root_edge
+from rushlight.core.call_site import Where
 from rushlight.core.engine.traverse import end_of, reachable
 from rushlight.core.graph import Node, TensorBase
 from rushlight.core.saved.packed import Packed
@@ -47,15 +48,23 @@ class MemoryReport:
         self.total = sum(each.bytes for each in kept)
         self.of_leaves = sum(each.bytes for each in kept if each.leaf)
         self.warnings = warned
-        rows: dict[str, list[int]] = {str(node.where): [0, 0, 0] for node in nodes}
+        self._places: dict[tuple[Any, int], str] = {}
+        rows: dict[str, list[int]] = {}
         for node in nodes:
-            rows[str(node.where)][2] += 1
+            rows.setdefault(self.place(node), [0, 0, 0])[2] += 1
         for each in kept:
-            row = rows[str(each.node.where)]
+            row = rows[self.place(each.node)]
             row[0] += each.bytes
             row[1] += 1
         found = [Line(place, *row) for place, row in rows.items()]
         self.lines = sorted(found, key=lambda line: (-line.bytes, -line.nodes))
+
+    def place(self, node: Any) -> str:
+        """The line that made a node; many nodes are of one line, and the text takes time."""
+        key = (node._code, node._code_offset)
+        if key not in self._places:
+            self._places[key] = str(Where(*key))
+        return self._places[key]
 
     @property
     def head(self) -> str:
@@ -68,7 +77,7 @@ class MemoryReport:
         words, line)."""
         groups: dict[tuple[str, str], list[int]] = {}
         for each in self.kept:
-            groups.setdefault((words(each), str(each.node.where)), []).append(each.bytes)
+            groups.setdefault((words(each), self.place(each.node)), []).append(each.bytes)
         found = [
             (sum(sizes), f"{len(sizes)} times {text}" if len(sizes) > 1 else text, place)
             for (text, place), sizes in groups.items()
@@ -239,7 +248,8 @@ def warn_of_iterations(roots: list[Any]) -> list[str]:
         below = [end_of(t) for t in node._next_edges if isinstance(end_of(t), Node)]
         done = any(n._freed_at is not None for each in below for n in reachable([each], None))
         found.append(
-            f"{count} iterations are kept alive by one sum:\n  {node.where}\n"
+            f"{count} iterations are kept alive by one sum:\n"
+            f"  {Where(node._code, node._code_offset)}\n"
             + ("backward() was called on them already: " if done else "If it is only for a log, ")
             + "add up numbers instead, `total += loss.item()`, or `loss.detach()`."
         )  # fmt: skip

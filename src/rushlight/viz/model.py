@@ -25,8 +25,8 @@ class Item:
     """Something that is drawn: an op's node, a leaf, a constant that was kept, or an output.
 
     `kind` is op, function (a custom one), parameter, leaf, constant or output. `label` is the name
-    of the user's variable that holds it, `details` its parameters by name. `graph_node` is the node
-    itself, or the tensor of a leaf.
+    of the user's variable that holds it, `details` its parameters by name, `kept` the shapes of
+    what it keeps for the backward pass. `graph_node` is the node itself, or the tensor of a leaf.
     """
 
     id: int
@@ -38,6 +38,7 @@ class Item:
     place: Place | None = None
     module: tuple[str, ...] = ()
     details: dict[str, str] = field(default_factory=dict)
+    kept: dict[str, tuple[int, ...]] = field(default_factory=dict)
     graph_node: Any = None
 
     @property

@@ -22,7 +22,6 @@ from rushlight.viz.rules import rule_of
 from rushlight.viz.shapes import Shapes
 from rushlight.viz.values import describe
 
-SCRIPTS = ("dagre", "state", "draw", "view", "values", "panel", "play", "start")
 _MOST_VALUES = 3000  # described on one page
 _LONGEST = 1500  # lines of a source file that are shown
 
@@ -33,14 +32,15 @@ def page(
 ) -> str:  # fmt: skip
     """The whole page as text."""
     data = _Data(model, shapes, recorded).collect(root, opened, title)
+    parts = {"TITLE": escape(title), "DATA": embedded(data)}
+    return re.sub("@(TITLE|DATA)@", lambda mark: parts[mark[1]], template())
+
+
+def template() -> str:
+    """The page with its style and scripts in place. In a wheel they are so already: `setup.py`."""
     home = files("rushlight.viz") / "page_files"
-    script = "\n".join((home / f"{name}.js").read_text("utf-8") for name in SCRIPTS)
     text = (home / "page.html").read_text("utf-8")
-    parts = {
-        "TITLE": escape(title), "STYLE": (home / "page.css").read_text("utf-8"), "SCRIPT": script,
-        "DATA": embedded(data),
-    }  # fmt: skip
-    return re.sub("@(TITLE|STYLE|SCRIPT|DATA)@", lambda mark: parts[mark[1]], text)
+    return re.sub(r"@FILE:([\w.]+)@", lambda mark: (home / mark[1]).read_text("utf-8"), text)
 
 
 def embedded(data: Any) -> str:

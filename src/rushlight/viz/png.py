@@ -33,6 +33,8 @@ def save_png(drawing: Drawing, path: Any, dpi: float = 144) -> None:
         x, y = line[-1]
         head = [(x - 3, y - 5), (x + 3, y - 5), (x, y + 1)]
         axes.add_patch(patches.Polygon(head, color=LINE, linewidth=0))
+    for x, y, words in drawing.marks:
+        axes.text(x, y, words, fontsize=7, color=LINE)
     for box in drawing.boxes:
         _draw_box(axes, patches, box)
     figure.savefig(path, format="png", dpi=dpi)

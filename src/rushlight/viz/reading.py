@@ -13,6 +13,7 @@ from rushlight.core.call_site import Where
 from rushlight.core.engine.accumulate_grad import AccumulateGradBase
 from rushlight.core.graph import Node, TensorBase, title_of
 from rushlight.core.views.copy_slices import CopySlicesBase
+from rushlight.viz.kept import kept_shapes
 from rushlight.viz.model import Edge, GraphModel, Item, Place
 from rushlight.viz.modules import assign_modules
 from rushlight.viz.naming import Names
@@ -109,6 +110,7 @@ def _item_of(i: int, node: Any, names: Names, shapes: Shapes) -> Item:
     if node._code is not None:
         item.place = place_of(node)
     item.details = _details(node, op)
+    item.kept = kept_shapes(node)
     if node._output_metas is not None and len(node._output_metas) > 1:
         item.details["outputs"] = f"{len(node._output_metas)}, the first of which is shown here"
     return item

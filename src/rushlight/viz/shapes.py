@@ -86,8 +86,10 @@ class Shapes:
         xs = [blank if like is None else Meta(*like) for like in inputs]
         try:
             made = op.forward(*xs)
-        except Exception:  # an op that looks at numbers: its shape stays unknown
-            return None
+        except Exception:  # an op that looks at numbers: `core` runs it on what the node keeps
+            return _own_output(node)
+        if isinstance(made, (tuple, list)) and len(made) == 1:
+            made = made[0]
         told = hasattr(made, "shape") and hasattr(made, "dtype")
         return (tuple(made.shape), made.dtype) if told else None
 
@@ -101,7 +103,7 @@ def _of_meta(out: Any) -> Like | None:
 
 
 def _own_output(node: GraphNode) -> Like | None:
-    """Of nodes that are not of the op table."""
+    """What the node itself says: of those that are not of the op table, and as the last resort."""
     try:
         return _of_meta(node._only_output())
     except AttributeError:

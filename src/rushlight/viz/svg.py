@@ -27,6 +27,8 @@ def svg(drawing: Drawing) -> str:
             d += f"C{ax:.1f} {ay:.1f} {bx:.1f} {by:.1f} {x:.1f} {y:.1f}"
         parts.append(f'<path d="{d}" marker-end="url(#rl-arrow)"/>')
     parts.append("</g>")
+    for x, y, words in drawing.marks:
+        parts.append(f'<text x="{x:.1f}" y="{y:.1f}" font-size="10" fill="{LINE}">{words}</text>')
     parts.extend(_box(box) for box in drawing.boxes)
     parts.append("</svg>")
     return "\n".join(parts) + "\n"

@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from rushlight.explaining.values import number
+from rushlight.explaining import number
 from rushlight.viz.missing_extra import need
 
 

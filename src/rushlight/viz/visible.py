@@ -8,14 +8,15 @@ from rushlight.viz.folding import Group
 from rushlight.viz.model import GraphModel, Item
 
 Shown = Item | Group
-FEW_READERS = 2  # boxes that a leaf is joined to; see `View`
+FEW_READERS = 2  # boxes that a leaf is joined to; more groups name it instead,
+MANY_READERS = 6  # and of so many boxes all but the first
 
 
 @dataclass
 class View:
     """What is drawn, by key (an item's number as text, or a group's id), and which are joined:
     (from, to) -> how many edges that stands for. A leaf that many boxes read would be joined to
-    all of them: folded groups name it in `reads` instead."""
+    all of them: they name it in `reads` instead."""
 
     shown: dict[str, Shown]
     joined: dict[tuple[str, str], int]
@@ -32,9 +33,12 @@ def groups_of(root: Group) -> list[Group]:
 
 
 def open_at_first(root: Group, room: int) -> frozenset[str]:
-    """Which groups stand open: the outer ones, as far as there is room for what is in them. Of a
-    loop one step is enough to see what it does."""
-    seen = len(root.children) + len(root.leaves)
+    """Which groups stand open: all, if there is room for them; else the outer ones, as far as
+    there is. Of steps and of modules of one kind the first is enough to see what they do."""
+    every = groups_of(root)
+    if sum(len(g.leaves) for g in [root, *every]) + len(root.nodes()) <= room:
+        return frozenset(g.id for g in every)
+    seen = _crowd(root)
     found: set[str] = set()
     level = _worth_opening(root)
     while level:
@@ -50,9 +54,19 @@ def open_at_first(root: Group, room: int) -> frozenset[str]:
 
 
 def _worth_opening(group: Group) -> list[Group]:
-    inner = [c for c in group.children if isinstance(c, Group) and c.kind != "part"]
-    small = len(group.nodes()) <= 24
-    return inner if group.kind != "loop" or small else inner[:1]
+    found: list[Group] = []
+    kinds: set[str] = set()
+    for child in group.children:
+        if not isinstance(child, Group) or child.kind == "part":
+            continue
+        in_parts = any(isinstance(c, Group) and c.kind == "part" for c in child.children)
+        if in_parts and child.kind != "loop":
+            continue
+        kind = child.subtitle if child.kind == "module" else child.kind
+        if kind not in kinds or len(child.nodes()) <= 4:
+            kinds.add(kind)
+            found.append(child)
+    return found
 
 
 def _crowd(group: Group) -> int:
@@ -90,18 +104,20 @@ def view_of(model: GraphModel, root: Group, opened: frozenset[str]) -> View:
             place[item.id] = str(item.id)
             shown[str(item.id)] = item
     joined: dict[tuple[str, str], int] = {}
-    readers: dict[str, set[str]] = {}
+    readers: dict[str, dict[str, None]] = {}
     for edge in model.edges:
         pair = (place[edge.source], place[edge.target])
         if pair[0] != pair[1]:
             joined[pair] = joined.get(pair, 0) + 1
-            readers.setdefault(pair[0], set()).add(pair[1])
+            readers.setdefault(pair[0], {})[pair[1]] = None
     reads: dict[str, list[str]] = {}
     for a, b in list(joined):
         leaf = shown[a]
         if isinstance(leaf, Group) or leaf.kind not in ("parameter", "leaf", "constant"):
             continue
-        if len(readers[a]) > FEW_READERS and isinstance(shown[b], Group):
+        count, first = len(readers[a]), next(iter(readers[a]))
+        folded = isinstance(shown[b], Group)
+        if (count > FEW_READERS and folded) or (count > MANY_READERS and b != first):
             reads.setdefault(b, []).append(leaf.title)
             del joined[a, b]
     return View(shown, joined, reads)

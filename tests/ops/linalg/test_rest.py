@@ -40,3 +40,18 @@ def test_second_derivatives_of_matrix_exp() -> None:
     x = torch.rand(2, 3, 3, dtype=torch.float64, requires_grad=True)
     assert torch.autograd.gradcheck(torch.matrix_exp, x)
     assert torch.autograd.gradgradcheck(torch.matrix_exp, x[:1].detach().requires_grad_())
+
+
+@pytest.mark.parametrize("pivots", [[0, 1, 2], [1, 2, 4], [-4, -4, 1], [1, 2, -3], [-1, 2, 3]])
+def test_pivots_that_lead_out_of_the_matrix_are_refused(pivots: list[int]) -> None:
+    factors, right = torch.linalg.ldl_factor(torch.eye(3)).LD, torch.ones(3, 1)
+    with pytest.raises(RuntimeError, match="none that ldl_factor gives"):
+        torch.linalg.ldl_solve(factors, torch.tensor(pivots, dtype=torch.int32), right)
+
+
+def test_pivots_of_blocks_are_taken() -> None:
+    A = torch.tensor([[0.0, 2, 1], [2, 0, 3], [1, 3, 0]])
+    found = torch.linalg.ldl_factor(A)
+    assert (found.pivots < 0).sum() == 2
+    solved = torch.linalg.ldl_solve(*found, A @ torch.ones(3, 1))
+    torch.testing.assert_close(solved, torch.ones(3, 1))

@@ -10,6 +10,7 @@ from rushlight.arrays import vocabulary as v
 from rushlight.arrays.batched import bottom
 from rushlight.arrays.host import asarray, from_host
 from rushlight.core.graph import Node, TensorBase, wrap
+from rushlight.core.observer import observer
 from rushlight.ops.checks import check_tensor, raw_dtype
 from rushlight.ops.numbers import Operand
 from rushlight.ops.reduction.family import Fold, declare, dims_of, fold, unfold
@@ -154,6 +155,7 @@ def _declare_quantile(name: str, skip: bool, text: str, example: str, gives: str
                 raise RuntimeError(f"{name}() q must be a scalar or 1D tensor")
             if q._array.dtype != array.dtype:
                 raise RuntimeError(f"{name}() q tensor must be same dtype as the input tensor")
+            observer.keep_nothing()  # its values decide: see Note [What may be kept]
             values = bottom(q._array)
             if not bool(((values >= 0) & (values <= 1)).all()):
                 raise RuntimeError(f"{name}() q values must be in the range [0, 1]")

@@ -31,12 +31,20 @@ function textsOf(key, reads) {
     return lines;
   }
   const item = data.items[key];
-  return [cut(nameOf(key), 34), item.size, placeText(item)].filter((text) => text);
+  const named = reads ? cut(`reads ${reads.join(", ")}`, 34) : "";
+  return [cut(nameOf(key), 34), item.size, placeText(item), named].filter((text) => text);
 }
 
 function layout() {
-  const { boxes, joined, reads } = seen();
-  const compound = boxes.size <= 300;
+  const whole = seen();
+  try {
+    return layOut(whole, whole.boxes.size <= 300);
+  } catch (error) {  // dagre gives up on some nested graphs: then without frames around groups
+    return layOut(whole, false);
+  }
+}
+
+function layOut({ boxes, joined, reads }, compound) {
   const graph = new dagre.graphlib.Graph({ compound, multigraph: false });
   graph.setGraph({ rankdir: "TB", nodesep: 22, ranksep: 40, marginx: 20, marginy: 20 });
   graph.setDefaultEdgeLabel(() => ({}));
@@ -46,7 +54,7 @@ function layout() {
     const lines = textsOf(key, reads.get(key));
     texts.set(key, lines);
     const widths = lines.map((text, n) => widthOf(text, n ? `10px ${families}` : `600 12.5px ${families}`));
-    const width = Math.max(54, ...widths) + 22;
+    const width = Math.max(54, ...widths) + (typeof key === "string" ? 36 : 22);
     graph.setNode(String(key), { width, height: 20 + 14.5 * lines.length });
   }
   if (compound) {
@@ -91,6 +99,10 @@ function render() {
     const touch = make("path", { class: "touch", d });
     touch.addEventListener("click", () => pickEdge(line));
     $("lines").append(element, touch);
+    if (line.edges.length > 1 && typeof line.from === "number" && typeof line.to === "number") {
+      const { x, y } = graph.edge(String(line.from), String(line.to)).points[1];
+      $("lines").append(make("text", { class: "times", x: x + 5, y }, `×${line.edges.length}`));
+    }
     lines.push({ ...line, element });
   }
   const found = new Map();

@@ -86,7 +86,7 @@ function tellItem(panel, i) {
   }
   const sent = data.edges.filter((e) => e[1] === i && e[5] >= 0);
   if (item.kind !== "output") {
-    tellValues(panel, "Gradients sent on", sent.map((e) => [`d${e[3].length > 1 ? " " : ""}${e[3]}`, e[5]]));
+    tellValues(panel, "Gradients sent on", sent.map((e) => [sentName(e), e[5]]));
   } else {
     tellValues(panel, "Gradient given", sent.map((e) => ["g", e[5]]));
   }
@@ -95,6 +95,10 @@ function tellItem(panel, i) {
   if (item.value >= 0) tellValues(panel, "Value", [["", item.value]]);
   if (item.grad >= 0) tellValues(panel, ".grad", [["", item.grad]]);
   tellNeighbours(panel, i);
+}
+
+function sentName([source, , , name]) {
+  return name ? `d${name.length > 1 ? " " : ""}${name}` : `to ${nameOf(source)}:`;
 }
 
 function tellRule(panel, rule) {

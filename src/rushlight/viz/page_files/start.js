@@ -64,7 +64,7 @@ $("search").addEventListener("blur", () => { $("found").hidden = true; });
 // --- keys ---------------------------------------------------------------------------------------
 const KEYS = [
   ["/", "search"], ["↑ ↓", "to what a box was made from, to what was made from it"],
-  ["← →", "to the node made before, after"], ["Enter", "unfold or fold the picked group; fold the group a node is in: Backspace"],
+  ["← →", "to the node made before, after"], ["Enter", "unfold the picked group"], ["Backspace", "fold the group that the picked box is in"],
   ["+ − 0", "zoom in, out, show all"], [", .", "one step back, forward on the slider"],
   ["Space", "play, pause"], ["f u", "fold all, unfold all"], ["t", "light or dark"], ["Esc", "pick nothing"],
 ];

@@ -5,8 +5,9 @@ const LEAVES = new Set(["parameter", "leaf", "constant"]);
 const groups = new Map();  // id -> group
 const above = new Map();   // an item's number, or a group's id -> the group it is in
 const opened = new Set(data.open);
-const FEW_READERS = 2;     // boxes that a leaf is joined to; more are named in folded groups
-const MOST = 1200;         // boxes that are drawn at once
+const FEW_READERS = 2;     // boxes that a leaf is joined to; more groups name it instead,
+const MANY_READERS = 6;    // and of so many boxes all but the first
+const MOST = 600;          // boxes that are drawn at once
 
 (function enter(group) {
   groups.set(group.id, group);
@@ -19,7 +20,7 @@ const MOST = 1200;         // boxes that are drawn at once
     } else {
       above.set(child.id, group.id);
       enter(child);
-      group.items.push(...child.items);
+      group.items = group.items.concat(child.items);
     }
   }
   group.count = group.items.length;
@@ -57,8 +58,10 @@ function seen() {  // the boxes, and which are joined by which edges
   const reads = new Map();
   for (const [pair, line] of joined) {
     const leaf = typeof line.from === "number" ? data.items[line.from] : null;
-    if (leaf && LEAVES.has(leaf.kind) && typeof line.to === "string"
-        && readers.get(line.from).size > FEW_READERS) {
+    if (!leaf || !LEAVES.has(leaf.kind)) continue;
+    const all = readers.get(line.from), first = all.values().next().value;
+    if ((all.size > FEW_READERS && typeof line.to === "string")
+        || (all.size > MANY_READERS && line.to !== first)) {
       if (!reads.has(line.to)) reads.set(line.to, []);
       reads.get(line.to).push(leaf.title);
       joined.delete(pair);

@@ -21,9 +21,10 @@ function zoom(factor, cx, cy) {
 function fit() {
   const box = stage.getBoundingClientRect();
   const wide = Math.max(drawn.width, 1), high = Math.max(drawn.height, 1);
-  camera.scale = Math.min(1.6, Math.min(box.width / wide, box.height / high) * 0.97);
+  const room = box.height - (box.width > 500 ? 26 : 0);  // below stands the legend
+  camera.scale = Math.min(1.6, Math.min(box.width / wide, room / high) * 0.97);
   camera.x = (box.width - wide * camera.scale) / 2;
-  camera.y = (box.height - high * camera.scale) / 2;
+  camera.y = (room - high * camera.scale) / 2;
   place(true);
 }
 

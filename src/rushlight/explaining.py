@@ -2,17 +2,143 @@
 
 from __future__ import annotations
 
+import math
 import textwrap
+from types import FrameType
 from typing import Any, Final
 
+from rushlight.autograd.api import as_tuple
 from rushlight.autograd.steps import Step, steps
-from rushlight.explaining.names import Names, names_here
-from rushlight.explaining.rules import lines_of
-from rushlight.explaining.values import short
+from rushlight.core.grad_mode import within
+from rushlight.core.graph import TensorBase, caller
+from rushlight.viz import naming
+from rushlight.viz.formula import as_text, boxes_of
+from rushlight.viz.rules import rule_of as terms_of
 
 _GAP: Final = "  "
+SMALL: Final = 6  # elements that are written out
+LONGEST: Final = 90  # letters: what is longer is easier to say in words
 
 
+# --- tensors, rules and names in words ------------------------------------------------------------
+def number(x: Any) -> str:
+    """A number with four digits: '0.25', '1.5e-07', '3'.
+
+    >>> number(0.25), number(3.0), number(-1234567.0)
+    ('0.25', '3', '-1.235e+06')
+    """
+    if isinstance(x, bool) or not isinstance(x, (int, float)):
+        return str(x)
+    if isinstance(x, float) and not math.isfinite(x):
+        return {math.inf: "inf", -math.inf: "-inf"}.get(x, "nan")
+    return f"{x:.4g}"
+
+
+def nested(values: Any) -> str:
+    """Lists of numbers, as `number` writes them."""
+    if isinstance(values, list):
+        return "[" + ", ".join(map(nested, values)) + "]"
+    if isinstance(values, complex):
+        return f"{number(values.real)}{'+' if values.imag >= 0 else ''}{number(values.imag)}j"
+    return number(values)
+
+
+def size_of(t: Any) -> float | None:
+    """The Euclidean norm of a tensor; None where there is none (integers, no numbers)."""
+    if not (t.dtype.is_floating_point or t.dtype.is_complex) or t.device.type == "meta":
+        return None
+    with within(False, False):
+        x = t.detach()
+        x = x if str(x.layout) == "torch.strided" else x.to_dense()
+        return float((x.abs() if x.dtype.is_complex else x).double().flatten().norm().item())
+
+
+def counted(t: Any) -> str:
+    """How many elements are NaN or infinite, if some are: ', 3 NaN'."""
+    if not t.dtype.is_floating_point:
+        return ""
+    with within(False, False):
+        x = t.detach().double()
+        bad = int(x.isnan().sum().item())
+        infinite = int(x.isinf().sum().item())
+    said = (f", {bad} NaN" if bad else "") + (f", {infinite} infinite" if infinite else "")
+    return f"{said} of {t.numel()}" if said else ""
+
+
+def short(t: Any) -> str:
+    """A tensor in a few words.
+
+    >>> short(torch.tensor([1., 2.]))
+    '[1, 2]'
+    >>> short(torch.ones(2, 2))
+    '2x2, all 1'
+    >>> short(torch.ones(8, 8))
+    '8x8, norm 8'
+    """
+    if t is None:
+        return "None"
+    if not isinstance(t, TensorBase):
+        return str(t)
+    x: Any = t
+    shape = "x".join(map(str, x.shape)) or "scalar"
+    if x.device.type == "meta" or str(x.layout) != "torch.strided":
+        return f"{shape}, {x.dtype}".replace("torch.", "")
+    values = x.detach().flatten().tolist() if x.numel() <= SMALL else []
+    if len(values) > 2 and all(value == values[0] for value in values):
+        return f"{shape}, all {nested(values[0])}"
+    if x.numel() <= SMALL:
+        return nested(x.detach().tolist())
+    norm = size_of(x)
+    return shape + ("" if norm is None else f", norm {number(norm)}") + counted(x)
+
+
+def rule_of(node: Any) -> str:
+    """The rule of a node as a formula, otherwise what its op is.
+
+    >>> rule_of(torch.ones(2, requires_grad=True).sin().grad_fn)
+    'dx = g · cos(x)'
+    """
+    return ", ".join(lines_of(node))
+
+
+def lines_of(node: Any) -> list[str]:
+    """The same, a line for each gradient."""
+    lines = [as_text(box) for box in boxes_of(terms_of(node))]
+    if lines and max(map(len, lines)) <= LONGEST:
+        return lines
+    op = node._op
+    if op is None:
+        return [f"backward() of {type(node).__name__.removesuffix('Backward')}"]
+    whole = " ".join((op.doc or type(op).__doc__ or op.name).split())
+    said = textwrap.shorten(whole.partition(". ")[0].rstrip("."), LONGEST, placeholder=" ...")
+    return [f"the derivative of: {said}"]
+
+
+class Names(naming.Names):
+    """The names that were given, then those of the caller's variables, nearest first."""
+
+    def __init__(self, given: Any = None, frame: FrameType | None = None) -> None:
+        super().__init__()
+        if given is not None:
+            self.add_params(given)
+        self.add_frames(frame)
+
+    @property
+    def known(self) -> list[Any]:
+        """All tensors that have a name."""
+        return [t for t in self._alive if isinstance(t, TensorBase)]
+
+    def leaf(self, t: Any) -> str:
+        """A leaf's name, or what it looks like."""
+        return self.of_tensor(t) or f"a leaf {list(t.shape)}"
+
+
+def names_here(given: Any = None) -> Names:
+    """The names in the program that called rushlight."""
+    return Names(given, caller())
+
+
+# --- the table ------------------------------------------------------------------------------------
 class Row:
     """One step as texts; where its gradients go is known when all steps are."""
 
@@ -145,12 +271,14 @@ def explain(
 
 
 def first_line(y: Any, gradient: Any, names: Names, count: int) -> str:
-    several = isinstance(y, (list, tuple))
-    if several:
-        what = f"{len(y)} tensors"
+    outs = as_tuple(y)
+    if len(outs) > 1:
+        what = f"{len(outs)} tensors"
+    elif isinstance(outs[0], TensorBase):
+        name = names.of_tensor(outs[0])
+        what = (f"{name} = " if name else "") + short(outs[0])
     else:
-        name = names.of_tensor(y)
-        what = f"{name} = {short(y)}" if name else short(y)
-    start = "1" if gradient is None else "those given" if several else short(gradient)
+        what = type(outs[0].node).__name__  # an edge
+    start = "1" if gradient is None else ", ".join(map(short, as_tuple(gradient)))
     steps_said = "1 step" if count == 1 else f"{count} steps, the newest node first"
     return f"The backward pass of {what}, from the gradient {start}: {steps_said}."
