@@ -321,3 +321,9 @@ assert_type(torch.load(file), Any)
 assert_type(torch.get_default_dtype(), torch.dtype)
 assert_type(torch.set_printoptions(precision=3), None)
 assert_type(torch.testing.assert_close(x, x), None)
+
+# --- pictures -------------------------------------------------------------------------------------
+assert_type(torch.viz.graph(f(x), params=model), torch.viz.GraphPicture)
+assert_type(torch.viz.graph(f(x), backward=True).unfold().html(), str)
+with torch.viz.record() as recording:
+    assert_type(recording, torch.viz.Recording)

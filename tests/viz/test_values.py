@@ -33,6 +33,13 @@ def test_large_tensors_are_a_heat_map_with_statistics() -> None:
     assert found["stats"]["min"] == "-5000" and found["stats"]["mean"] == "-0.5"
 
 
+def test_of_very_large_tensors_a_part_is_looked_at() -> None:
+    found = told(torch.zeros(1500, 1500))
+    assert found["note"] == "statistics of one in 3 of 2250000 elements"
+    assert found["stats"]["zeros"] == "750000 of 750000"
+    assert "heat" in found and "values" not in found
+
+
 @pytest.mark.parametrize("shape", [(1000,), (65,), (3, 5, 7), (2, 1, 1, 50), (1, 4000), (4000, 1)])
 def test_heat_maps_of_every_shape(shape: tuple[int, ...]) -> None:
     heat = told(torch.ones(shape))["heat"]

@@ -13,7 +13,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Union
 
-from rushlight.viz.model import GraphModel, Item, Place
+from rushlight.viz.model import GraphModel, Place
 
 FEW = 44  # what stands side by side in one group, at most, if it can be helped
 _TRIED = 8  # how many lengths of a loop's body are tried at each place
@@ -321,8 +321,3 @@ def _last(child: Child) -> int:
     while isinstance(child, Group):
         child = child.children[-1]
     return child
-
-
-def items_in(model: GraphModel, group: Group) -> list[Item]:
-    """The items of the nodes in a group."""
-    return [model.items[i] for i in group.nodes()]

@@ -14,7 +14,7 @@ from rushlight.core.saved.packed import Packed
 
 SMALL = 64  # elements that are shown in full
 SIDE = 28  # cells along a side of a heat map
-_LARGEST = 1 << 24  # elements that are looked at
+_LARGEST = 1 << 20  # elements that statistics look at; of more, they are picked evenly
 
 
 def describe(value: Any) -> dict[str, Any] | None:
@@ -50,18 +50,24 @@ def _numbers_of(t: Any) -> dict[str, Any]:
     found: dict[str, Any] = {}
     if str(t.layout) != "torch.strided":
         found["layout"] = str(t.layout).removeprefix("torch.")
-        t = t.to_dense() if t.numel() <= _LARGEST else t.values()
+        if t.numel() <= _LARGEST:
+            t = t.to_dense()
+        else:
+            found["note"] = "the elements that are stored"
+            t = t.to_sparse().coalesce().values()
     t = t.detach().cpu().resolve_conj().resolve_neg()
     count = t.numel()
     if count == 0:
         return {**found, "note": "empty"}
-    if count > _LARGEST:
-        return {**found, "note": "too large to look at"}
     if count <= SMALL:
         found["values"] = _nested(t.tolist())
         found["heat"] = _levels(t, t.shape[-1] if t.ndim else 1)
     else:
         found["heat"] = heat_map(t)
+    if count > _LARGEST:
+        step = -(-count // _LARGEST)
+        t = t.reshape(-1)[::step]
+        found["note"] = f"statistics of one in {step} of {count} elements"
     return {**found, "stats": statistics(t)}
 
 
