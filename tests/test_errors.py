@@ -615,7 +615,13 @@ def test_frames_of_the_core_name_file_and_line(monkeypatch: pytest.MonkeyPatch) 
     error = raised(rushlight, lambda t, d: d.x + t.ones(4))
     frames = traceback.extract_tb(error.__traceback__)
     core = [frame for frame in frames if "rushlight/core/" in Path(frame.filename).as_posix()]
-    assert [frame.name for frame in core] == ["__add__", "_both", "pair", "compute_binary", "rescue"]
+    assert [frame.name for frame in core] == [
+        "__add__",
+        "_both",
+        "pair",
+        "compute_binary",
+        "rescue",
+    ]
     source = Path(str(rushlight.__file__)).parent / "core" / "operators.py"
     line = source.read_text("utf-8").splitlines()[int(str(core[0].lineno)) - 1]
     assert line.strip() == 'return _both(table.add, self, other, "__add__")'

@@ -198,6 +198,23 @@ def test_writing_into_arrays() -> None:
     assert cell.into((np.zeros((0, 3), np.float32),), np.zeros((0, 3), np.float32))
 
 
+@needs_kernels
+@pytest.mark.parametrize("size", [1, 7, 1024, 5000, 300_000])
+def test_writing_into_arrays_beside_numbers(size: int) -> None:
+    div = kernels.table["Div.forward"]
+    x = np.linspace(1, 2, size, dtype=np.float32)
+    wanted = np.float32(3.0) / x
+    assert div.into((x,), 3, x)
+    assert np.array_equal(x, wanted)
+    y = x.astype(np.float64)
+    assert div.into((y,), y, 0.1) and np.array_equal(y, x.astype(np.float64) / 0.1)
+    wide = np.ones((size, 2), np.float32)
+    if size > 1:  # not in one piece
+        assert not div.into((wide[:, 0],), wide[:, 0], 2.0)
+    assert not div.into((y,), y, 10**400) and not div.into((y,), y, True)
+    assert (wide == 1).all()
+
+
 # --- optimisers -----------------------------------------------------------------------------------
 STEPS: list[tuple[str, dict[str, Any]]] = [
     ("SGD", {}), ("SGD", {"momentum": 0.9}), ("SGD", {"momentum": 0.9, "nesterov": True}),

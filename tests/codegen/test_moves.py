@@ -245,3 +245,34 @@ def test_words_go_on_over_numpy() -> None:
     assert v.concat([x, x.astype(np.float64)], 0).shape == (4, 3)
     assert v.flip(x.T, (0,)).tolist() == x.T[::-1].tolist()
     assert v.cast(np.array([1.5, 2.5]), np.float16).tolist() == [1.5, 2.5]
+
+
+def test_embedding_a_slice() -> None:
+    rng = np.random.default_rng(0)
+    for _ in range(300):
+        shape = tuple(int(n) for n in rng.integers(1, 6, rng.integers(1, 5)))
+        axis, step = int(rng.integers(len(shape))), int(rng.integers(1, 4))
+        start = int(rng.integers(shape[axis]))
+        wanted = np.zeros(shape, rng.choice(["f4", "f8", "i8", "?", "c16"]))
+        key = (slice(None),) * axis + (slice(start, None, step),)
+        g = (np.ones_like(wanted[key]) * rng.integers(0, 9)).astype(wanted.dtype)
+        if rng.random() < 0.5:
+            g = np.ascontiguousarray(g.T).T
+        wanted[key] = g
+        found = kernels.embedded(shape, axis, start, step, True, g)
+        assert np.array_equal(found, wanted) and found.dtype == wanted.dtype
+        one = np.zeros(shape, g.dtype)
+        one[(slice(None),) * axis + (start,)] = g.take(0, axis)
+        single = np.asarray(g.take(0, axis))
+        found = kernels.embedded(shape, axis - len(shape), start, 1, False, single)
+        assert np.array_equal(found, one)
+
+
+def test_what_is_no_slice_is_not_embedded() -> None:
+    g = np.ones((2, 3))
+    for shape, *where in (
+        ((2, 3), 1, 1, 1), ((2, 3), 0, -1, 1), ((3, 3), 1, 0, 1), ((2, 9), 1, 0, 0),
+        ((2,), 0, 0, 1), ((2, 9), 1, 0, 2**62),
+    ):  # fmt: skip
+        assert kernels.embedded(shape, *where, True, g) is None
+    assert kernels.embedded((2, 3), 1, 0, 1, True, [1.0]) is None

@@ -19,6 +19,9 @@ import importlib
 import os
 from typing import Any, Final
 
+import ml_dtypes
+import numpy as np
+
 from rushlight.random.generator import draw_with
 
 # parameters that say where, not how much: a kernel is told of them when an op looks for it
@@ -65,12 +68,14 @@ copied: Final[Any] = getattr(_module, "copied", _is_absent)
 in_new_rows: Final[Any] = getattr(_module, "in_new_rows", _is_absent)
 joined: Final[Any] = getattr(_module, "joined", _is_absent)
 stacked: Final[Any] = getattr(_module, "stacked", _is_absent)
+embedded: Final[Any] = getattr(_module, "embedded", _is_absent)
 padded: Final[Any] = getattr(_module, "padded", _is_absent)
 flipped: Final[Any] = getattr(_module, "flipped", _is_absent)
 rolled: Final[Any] = getattr(_module, "rolled", _is_absent)
 tiled: Final[Any] = getattr(_module, "tiled", _is_absent)
 triangle: Final[Any] = getattr(_module, "triangle", _is_absent)
 recast: Final[Any] = getattr(_module, "recast", _is_absent)
+getattr(_module, "know_bfloat", _is_absent)(np.dtype(ml_dtypes.bfloat16).num)
 same: Final[Any] = getattr(_module, "same", _is_absent)
 margined: Final[Any] = getattr(_module, "margined", _is_absent)
 unmargined: Final[Any] = getattr(_module, "unmargined", _is_absent)
@@ -103,6 +108,13 @@ def look(source: Any, shown: Any) -> Any:
     if base is None or shown is source:
         return None
     return _look(source, shown) if base is source or base is source.base else None
+
+
+@functools.cache
+def sum_over(axes: tuple[int, ...] | None, keep: bool) -> Any:
+    """The kernel of a sum over these axes."""
+    kernel = table.get("Sum.dtype=None.forward")
+    return _is_absent if kernel is None else kernel.over(axes, keep)
 
 
 # A single function that NumPy has in SIMD of its own is as quick there, or quicker.

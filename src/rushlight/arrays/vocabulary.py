@@ -690,6 +690,9 @@ def reduce_sum(x: Array, axes: tuple[int, ...] | None, keep: bool) -> Array:
     dtype = x.dtype
     kind = dtype.kind
     if kind == "c" or (kind == "f" and dtype.itemsize > 2):
+        made = kernels.sum_over(axes, keep)(x)
+        if made is not None:
+            return made
         if x.size > FEW:
             return sum_over(x, axes, keep)
         return add.reduce(x, axis=axes, keepdims=keep)

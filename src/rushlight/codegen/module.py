@@ -122,8 +122,9 @@ static PyObject *call_kernel(PyObject *self, PyObject *const *args, size_t nargs
     return kernel->spec->by_rows ? call_rows(kernel, args, count) : call_elements(kernel, args, count);
 }
 
-/* Run a kernel over arrays of one shape whose last axes, at least, lie in one piece. */
-static int run_strided(const Kernel *kernel, PyArrayObject **all, int count, int results, int which)
+/* Run a kernel over arrays of one shape whose last axes, at least, lie in one piece; all axes, if
+   there are numbers among the inputs: where `all` has no array. */
+static int run_strided(const Kernel *kernel, PyArrayObject **all, const double *numbers, int count, int results, int which)
 {
     const int nd = PyArray_NDIM(all[0]);
     const npy_intp *dims = PyArray_DIMS(all[0]), unit = PyArray_ITEMSIZE(all[0]);
@@ -131,22 +132,26 @@ static int run_strided(const Kernel *kernel, PyArrayObject **all, int count, int
     npy_intp place[NPY_MAXDIMS] = {0}, n = 1, lines = 1;
     int outer = nd;
     if (PyArray_SIZE(all[0]) == 0) return 1;
+    Work work;
+    work.rooms = 0;
+    for (int k = results; k < count; k++) work.rooms += all[k] == NULL;
     while (outer > 0) { /* as many axes as all have in one piece are one */
         for (int k = 0; k < count; k++)
-            if (dims[outer - 1] != 1 && PyArray_STRIDE(all[k], outer - 1) != n * unit) goto found;
+            if (all[k] && dims[outer - 1] != 1 && PyArray_STRIDE(all[k], outer - 1) != n * unit) goto found;
         n *= dims[--outer];
     }
-    Work work; /* all of it in one piece */
-    work.run = (over_elements)kernel->spec->functions[processor][which];
+    work.run = (over_elements)kernel->spec->functions[processor][which]; /* all in one piece */
     work.params = kernel->params;
     work.inputs = count - results;
     work.outputs = results;
-    work.rooms = 0;
-    work.total = work.block = n;
+    work.total = n;
+    work.block = work.rooms ? BLOCK : n;
+    work.is_double = which;
     for (int k = 0; k < count - results; k++) {
-        work.in[k].data = PyArray_BYTES(all[results + k]);
+        work.in[k].data = all[results + k] ? PyArray_BYTES(all[results + k]) : NULL;
+        work.in[k].number = numbers[k];
         work.in[k].unit = unit;
-        work.in[k].sort = DENSE;
+        work.in[k].sort = all[results + k] ? DENSE : SAME;
     }
     for (int k = 0; k < results; k++) {
         work.out[k] = PyArray_BYTES(all[k]);
@@ -155,7 +160,7 @@ static int run_strided(const Kernel *kernel, PyArrayObject **all, int count, int
     run_parts(work_elements, &work, n, BLOCK, n);
     return 1;
 found:
-    if (outer == nd && nd > 0) return 0;
+    if (work.rooms || (outer == nd && nd > 0)) return 0;
     for (int d = 0; d < outer; d++) lines *= dims[d];
     for (int k = 0; k < count; k++) at[k] = PyArray_BYTES(all[k]);
     PyThreadState *saved = n * lines > MANY ? PyEval_SaveThread() : NULL;
@@ -179,11 +184,17 @@ static PyObject *write_into(PyObject *self, PyObject *const *args, Py_ssize_t co
     const Kernel *kernel = (const Kernel *)self;
     const Spec *spec = kernel->spec;
     PyArrayObject *all[2 * %(limit)d] = {NULL};
+    double numbers[2 * %(limit)d] = {0};
     if (count < 2 || !PyTuple_Check(args[0]) || spec->by_rows) Py_RETURN_FALSE;
     const Py_ssize_t results = PyTuple_GET_SIZE(args[0]), inputs = count - 1;
     if (results != (Py_ssize_t)strlen(spec->outputs) || inputs != (Py_ssize_t)strlen(spec->inputs)) Py_RETURN_FALSE;
     for (Py_ssize_t k = 0; k < results + inputs; k++) {
         PyObject *given = k < results ? PyTuple_GET_ITEM(args[0], k) : args[k - results + 1];
+        if (k > 0 && k >= results && spec->inputs[k - results] == 'e' && (PyFloat_CheckExact(given) || PyLong_CheckExact(given))) {
+            numbers[k - results] = PyFloat_AsDouble(given);
+            if (numbers[k - results] == -1 && PyErr_Occurred()) { PyErr_Clear(); Py_RETURN_FALSE; }
+            continue;
+        }
         if (!PyArray_CheckExact(given)) Py_RETURN_FALSE;
         PyArrayObject *a = all[k] = (PyArrayObject *)given;
         if (PyArray_TYPE(a) != PyArray_TYPE(all[0]) || !PyArray_ISALIGNED(a) || !PyArray_ISNOTSWAPPED(a)) Py_RETURN_FALSE;
@@ -194,7 +205,7 @@ static PyObject *write_into(PyObject *self, PyObject *const *args, Py_ssize_t co
     }
     const int type = PyArray_TYPE(all[0]), which = type == NPY_FLOAT ? 0 : 1;
     if ((type != NPY_FLOAT && type != NPY_DOUBLE) || spec->functions[processor][which] == NULL) Py_RETURN_FALSE;
-    return PyBool_FromLong(run_strided(kernel, all, results + inputs, results, which));
+    return PyBool_FromLong(run_strided(kernel, all, numbers, results + inputs, results, which));
 }
 
 static PyTypeObject Kernel_Type;

@@ -325,6 +325,36 @@ static int fill_with(PyArrayObject *y, PyObject *value) {
     return 1;
 }
 
+/* embedded(shape, axis, start, step, keeps, g): zeros of a shape, with `g` in the places of a slice of
+   one axis; in those of one index, if `g` has no such axis (`keeps` is false) */
+static PyObject *embedded(PyObject *self, PyObject *const *args, Py_ssize_t count) {
+    npy_intp shape[MOST_AXES], to[MOST_AXES];
+    PyArrayObject *g = count == 6 ? movable(args[5]) : NULL;
+    const int nd = g ? ints_of(args[0], shape) : -1, keeps = g && args[4] == Py_True;
+    const int axis = nd > 0 ? axis_of(args[1], nd) : -1;
+    if (axis < 0 || PyArray_NDIM(g) != nd - !keeps || PyArray_ISBYTESWAPPED(g)) Py_RETURN_NONE;
+    const npy_intp start = PyLong_AsSsize_t(args[2]), step = PyLong_AsSsize_t(args[3]);
+    if (PyErr_Occurred()) { PyErr_Clear(); Py_RETURN_NONE; }
+    const npy_intp parts = keeps ? PyArray_DIM(g, axis) : 1;
+    if (start < 0 || step < 1 || (parts && (step > NPY_MAX_INTP / parts || start + (parts - 1) * step >= shape[axis]))) Py_RETURN_NONE;
+    for (int d = 0, e = 0; d < nd; d++) {
+        if (d == axis && !keeps) continue;
+        if (d != axis && PyArray_DIM(g, e) != shape[d]) Py_RETURN_NONE;
+        e++;
+    }
+    PyArray_Descr *descr = PyArray_DESCR(g);
+    Py_INCREF(descr);
+    PyArrayObject *y = (PyArrayObject *)PyArray_Zeros(nd, shape, descr, 0);
+    if (y == NULL) return NULL;
+    for (int d = 0, e = 0; d < nd; d++)
+        if (d != axis) to[e++] = PyArray_STRIDE(y, d);
+        else if (keeps) to[e++] = PyArray_STRIDE(y, d) * step;
+    Path path;
+    path_of(&path, g, to);
+    move_all(&path, PyArray_BYTES(y) + start * PyArray_STRIDE(y, axis), PyArray_BYTES(g), PyArray_ITEMSIZE(g));
+    return (PyObject *)y;
+}
+
 /* padded(widths, value, x): so many before and after, from the last axis on; negative ones cut off */
 static PyObject *padded(PyObject *self, PyObject *const *args, Py_ssize_t count) {
     npy_intp widths[MOST_AXES], dims[NPY_MAXDIMS];
@@ -535,6 +565,27 @@ static inline float float_of(uint16_t h) {
     u.i = (shown < 0x00800000u ? low.i : wide) | (uint32_t)(h & 0x8000) << 16;
     return u.f;
 }
+
+static inline uint16_t bfloat_of(float x) {
+    union { float f; uint32_t i; } u;
+    u.f = x;
+    const uint32_t nan = (u.i >> 16 & 0x8000) | 0x7fc0, near = (u.i + 0x7fff + (u.i >> 16 & 1)) >> 16;
+    return (uint16_t)((u.i & 0x7fffffff) > 0x7f800000u ? nan : near);
+}
+
+static inline float float_of_bfloat(uint16_t h) {
+    union { float f; uint32_t i; } u;
+    u.i = (uint32_t)h << 16;
+    return u.f;
+}
+
+/* bfloat16 is no type of NumPy's own: what number it has is known when ml_dtypes is there. */
+static int bfloat_type = -1;
+static PyObject *know_bfloat(PyObject *self, PyObject *number) {
+    bfloat_type = (int)PyLong_AsLong(number);
+    if (bfloat_type == -1 && PyErr_Occurred()) return NULL;
+    Py_RETURN_NONE;
+}
 """
 
 _CASTS = """
@@ -562,9 +613,9 @@ static PyObject *recast(PyObject *self, PyObject *const *args, Py_ssize_t count)
 }
 """
 
-_ONE = ("copied", "in_new_rows", "same")
+_ONE = ("copied", "in_new_rows", "same", "know_bfloat")
 _MANY = (
-    "joined", "stacked", "padded", "flipped", "rolled", "tiled", "triangle", "recast",
+    "joined", "stacked", "embedded", "padded", "flipped", "rolled", "tiled", "triangle", "recast",
 )  # fmt: skip
 METHODS = "".join(
     [f'    {{"{n}", (PyCFunction){n}, METH_O, NULL}},\n' for n in _ONE]
@@ -586,10 +637,16 @@ def _casts() -> str:
     for a, b, source, target, value in (
         ("FLOAT", "HALF", "float", "npy_half", "half_of(x[i])"),
         ("HALF", "FLOAT", "npy_half", "float", "float_of(x[i])"),
+        ("FLOAT", "BFLOAT", "float", "uint16_t", "bfloat_of(x[i])"),
+        ("BFLOAT", "FLOAT", "uint16_t", "float", "float_of_bfloat(x[i])"),
     ):
         text = _CAST.replace("@CLONES", "CLONES").replace("@A", a).replace("@B", b)
         loops.append(text.replace("@S", source).replace("@T", target).replace("@X", value))
-        cases.append(f"    if (from == NPY_{a} && to == NPY_{b}) return cast_{a}_{b};")
+        ends = [
+            f"{n} == {'bfloat_type' if t == 'BFLOAT' else f'NPY_{t}'}"
+            for n, t in (("from", a), ("to", b))
+        ]
+        cases.append(f"    if ({' && '.join(ends)}) return cast_{a}_{b};")
     return _HALVES + "".join(loops) + _CASTS.replace("@CASES", "\n".join(cases))
 
 

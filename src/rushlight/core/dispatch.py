@@ -24,6 +24,7 @@ from rushlight.core.graph import (
     shape_of,
     wrap,
 )
+from rushlight.core.low_precision import BF16, F16, in_float32
 from rushlight.core.observer import observer
 from rushlight.core.record import rescue, save_values
 from rushlight.core.saved.packed import refuse_inference
@@ -50,6 +51,48 @@ def in_rows(t: TensorBase, array: Any) -> bool:
     return False
 
 
+def keeps_rows(y: Any, xa: Any, xb: Any) -> bool:
+    """Whether the element-wise result of two arrays lies row by row, and is to: the axes of both
+    have the order that those of `y` have. `arrange` finds the order of all others."""
+    if type(y) is not _ndarray or type(xa) is not _ndarray or type(xb) is not _ndarray:
+        return False
+    shape = y.shape
+    strides = y.strides
+    expected: i64 = y.itemsize
+    d: i64 = len(shape) - 1
+    while d >= 0:
+        if strides[d] != expected:
+            return False
+        expected *= shape[d]
+        d -= 1
+    return _in_order(xa, shape) and (xb is xa or _in_order(xb, shape))
+
+
+def _in_order(x: Any, shape: Any) -> bool:
+    """Whether no stride of an operand is wider than one before it. Where it is repeated to `shape`
+    it has no say; of equal strides the one of the longer axis is the wider."""
+    sizes = x.shape
+    strides = x.strides
+    missing: i64 = len(shape) - len(sizes)
+    before: i64 = 0
+    length: i64 = 0
+    for d in range(len(sizes)):
+        size: i64 = sizes[d]
+        whole: i64 = shape[missing + d]
+        stride: i64 = strides[d]
+        if size == 1 and whole != 1:
+            continue
+        if stride <= 0:
+            if stride < 0 or size == 1:  # how that is shown depends on its neighbours
+                return False
+            continue
+        if before != 0 and (stride > before or (stride == before and whole > length)):
+            return False
+        before = stride
+        length = whole
+    return True
+
+
 def columns_of(a: TensorBase, b: TensorBase) -> int:
     """Which of two matrices lie in memory column by column: bit 0 the first, bit 1 the second."""
     found = 0
@@ -73,6 +116,8 @@ def unary(op: Any, a: TensorBase) -> Any:
             return elementwise(op, (a,))
         record = how > 0
     if not (dtype is _F32 or dtype is _F64):
+        if dtype is BF16 or dtype is F16:
+            return in_float32(op, (a,), record)
         return elementwise(op, (a,))
     known: Op = op
     kernel = known.forward_kernel
@@ -175,13 +220,15 @@ def pair(op: Op, a: TensorBase, b: TensorBase) -> Any:
                 (dtype is _I64 and op.plan.whole) or (dtype is _BOOL and op.plan.of_bools)
             ):
                 return of_integers(op, a, b, xa, xb)
+            if dtype is BF16 or dtype is F16:
+                return in_float32(op, (a, b), record)
         return elementwise(op, (a, b))
     y = compute_binary(op, xa, xb)
     plan = op.plan
     rows = (a._contiguous_array is xa or in_rows(a, xa)) and (
         b._contiguous_array is xb or in_rows(b, xb)
     )
-    if not rows and plan.spread:
+    if not rows and plan.spread and not keeps_rows(y, xa, xb):
         y = arrange(y, (xa, xb))
     t = wrap(y)
     if rows:
@@ -291,6 +338,8 @@ def with_number(op: Op, a: TensorBase, number: Any, swapped: bool) -> Any:
                 xa = number if swapped else x
                 xb = x if swapped else number
                 return of_integers(op, left, right, xa, xb)
+        if dtype is BF16 or dtype is F16:
+            return in_float32(op, (left, right), record)
         return elementwise(op, (left, right))
     xa = number if swapped else x
     xb = x if swapped else number
@@ -299,7 +348,8 @@ def with_number(op: Op, a: TensorBase, number: Any, swapped: bool) -> Any:
         t = wrap(y)
         t._contiguous_array = y
     else:
-        y = arrange(y, (x,))
+        if not keeps_rows(y, x, x):
+            y = arrange(y, (x,))
         t = wrap(y)
     if observer.applied is not None:
         observer.applied.append((op, (left, right), t))

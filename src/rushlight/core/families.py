@@ -46,6 +46,7 @@ class Elementwise(Op):
     float); "bool" (compare in the common dtype, answer in bool); "int" (integers and bool only).
     """
 
+    asked_once = True
     promotion: ClassVar[str] = "default"
     scalar: ClassVar[str] = ""  # the expression of one element, for kernels: "tanh({0})"
     domain: ClassVar[str] = "real"  # where samples are drawn: a method of `ops.sample_inputs.Draw`
@@ -111,6 +112,8 @@ class Elementwise(Op):
 class Linear(Op):
     """Linear in its one tensor: `adjoint(g, shape)` is the transposed map, to inputs of `shape`."""
 
+    asked_once = True
+
     def vjp(self, node: Node, g: Any) -> Any:
         rule: Any = self
         shapes = node._input_shapes
@@ -169,6 +172,7 @@ class Bilinear(Op):
     """Linear in each of two inputs: `left(g, b, shape)` and `right(g, a, shape)` are the adjoints
     for the first and the second; conjugation is done here."""
 
+    asked_once = True
     inputs = ("self", "other")
     saves = ("self", "other")
     reads: ClassVar[dict[int, tuple[str, ...]]] = {0: ("other",), 1: ("self",)}

@@ -229,6 +229,8 @@ class Op:
     leads: ClassVar[tuple[int, ...]] = ()  # inputs in the order in which they decide that
     # has compiled `forward_binary` and `vjp_binary`: see `arithmetic.Arithmetic`
     direct: ClassVar[bool] = False
+    # Its rule on tensors applies the same ops whatever their values are: `core.recall_rules`.
+    asked_once: ClassVar[bool] = False
     whole: ClassVar[bool] = False  # element-wise, and of int64s just what NumPy gives for them
     of_bools: ClassVar[bool] = False  # and of bools
 
@@ -238,6 +240,7 @@ class Op:
         self.forward_kernel: Any = UNSOUGHT
         self.vjp_kernel: Any = UNSOUGHT
         self.for_one_layout: bool = False  # applied to arrays of one layout only: `core.recall`
+        self.kept_rules: dict[Any, Any] | None = None  # `core.recall_rules`
         if len(values) > len(self.params):
             raise TypeError(f"{type(self).__name__} has no parameter for {values[-1]!r}")
         for name, value in zip(self.params, values):  # the rest have defaults
@@ -247,6 +250,10 @@ class Op:
         """Find the compiled functions of the rules, or None; once, before the op is first run."""
         self.forward_kernel = kernel_of(self, "forward")
         self.vjp_kernel = kernel_of(self, "vjp")
+
+    def vjp_kernel_for(self, shape: tuple[int, ...]) -> Any:
+        """The compiled function of the rule for an input of this shape; None if there is none."""
+        return None
 
     def forward_binary(self, a: Any, b: Any) -> Any:
         """`forward` of two operands, called without a look-up where it is compiled."""
@@ -343,6 +350,7 @@ class OpSpec:
         self.direct: bool = cls.direct
         self.whole: bool = cls.whole
         self.of_bools: bool = cls.of_bools
+        self.asked_once: bool = cls.asked_once
         self.settles: bool = cls.lies != ""
         self.in_rows: bool = cls.lies == "rows"
         self.spread: bool = cls.lies == "operands"

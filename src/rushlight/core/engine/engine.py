@@ -76,6 +76,7 @@ from rushlight.core.graph import (
 )
 from rushlight.core.node import anchor, backward_of_packed, fit, materialise
 from rushlight.core.node_api import GraphNode
+from rushlight.core.recall_rules import backward_on_tensors
 from rushlight.core.saved.saved_values import check_saved, unpack
 from rushlight.core.transforms.forward_ad import muted
 from rushlight.core.transforms.stack import stack
@@ -783,6 +784,9 @@ def backward_of(node: Node, g: Any, tensors: bool) -> Any:
                     made = kernel(g, *saved)
                 if made is not None:
                     return (made,)
+    elif plan.asked_once and node._compiled_op is None:
+        outs = backward_on_tensors(node, op, g, saved)
+        return anchor(node, outs, saved, mark) if n != 0 else outs
     rule = node._compiled_op
     if rule is not None:
         if n == 2:
@@ -802,11 +806,14 @@ def backward_of(node: Node, g: Any, tensors: bool) -> Any:
 
 
 def learn_view(op: Op, g: Any, outs: Any) -> None:
-    """Let an op that serves one layout know how its gradient lies, if that is a view of `g`: next
-    time there is no rule to run."""
+    """Let an op that serves one layout know how its gradient lies, if that is a view of `g`; else
+    the kernel for its shape: next time there is no rule to run."""
     op.for_one_layout = False
     if (op.vjp_kernel is None or op.vjp_kernel is UNSOUGHT) and len(outs) == 1:
-        op.vjp_kernel = None if outs[0] is None else look(g, outs[0])
+        out = outs[0]
+        if out is not None:
+            found = look(g, out)
+            op.vjp_kernel = op.vjp_kernel_for(out.shape) if found is None else found
 
 
 def was_written(node: Node) -> bool:

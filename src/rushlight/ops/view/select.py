@@ -10,6 +10,7 @@ import sys
 from collections.abc import Iterator
 from typing import Any, Final
 
+from rushlight.arrays import kernels
 from rushlight.arrays import vocabulary as v
 from rushlight.arrays.batched import Batched
 from rushlight.arrays.vocabulary import ALL
@@ -57,6 +58,10 @@ class Select(ViewOp):
 
     def adjoint(self, g: Any, shape: tuple[int, ...]) -> Any:
         return embed(EmbedSelect, self, g, shape)
+
+    def vjp_kernel_for(self, shape: tuple[int, ...]) -> Any:
+        at = self.index % shape[self.dim] if shape[self.dim] else 0
+        return kernels.bound(kernels.embedded, shape, self.dim, at, 1, False)
 
     samples = drawn(
         real=[(-2, 1, (2, 3)), (-1, -1, (3,)), (-1, 0, (0, 2))], complex=[(-3, 0, (2, 1, 2))]
@@ -119,6 +124,10 @@ class Slice(ViewOp):
 
     def adjoint(self, g: Any, shape: tuple[int, ...]) -> Any:
         return embed(EmbedSlice, self, g, shape)
+
+    def vjp_kernel_for(self, shape: tuple[int, ...]) -> Any:
+        start = slice(self.start, self.stop, self.step).indices(shape[self.dim])[0]
+        return kernels.bound(kernels.embedded, shape, self.dim, start, self.step, True)
 
     samples = drawn(
         real=[(-1, 1, 3, (2, 4)), (-2, 0, _END, 2, (5, 2)), (-1, 2, 1, (3,))],
