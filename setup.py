@@ -20,6 +20,7 @@ import subprocess
 import sys
 import tempfile
 import zipfile
+from concurrent.futures import ThreadPoolExecutor
 from glob import glob
 
 from setuptools import Extension, setup
@@ -166,6 +167,14 @@ PACKED = [
 
 
 def extensions() -> list[Extension]:
+    with ThreadPoolExecutor() as pool:  # the kernels' C is written meanwhile
+        written = pool.submit(kernels)
+        made = core()
+        return [*made, written.result()]
+
+
+def core() -> list[Extension]:
+    """The modules of the core, which mypyc turns into C."""
     from mypyc.build import mypycify
 
     generated = Generated()
@@ -184,7 +193,7 @@ def extensions() -> list[Extension]:
         for extension in made:
             extension.extra_link_args = [*extension.extra_link_args, *PACKED]
             extension.extra_compile_args = [*extension.extra_compile_args, *SMALLER]
-    return [*made, kernels()]
+    return list(made)
 
 
 # --- kernels --------------------------------------------------------------------------------------
@@ -253,7 +262,13 @@ def settle_checkout(keep: set[str]) -> None:
 
 
 class BuildExt(build_ext):
-    """Compile; in a checkout also record what was compiled, and remove what no longer belongs."""
+    """Compile, on all cores; in a checkout also record what was compiled, and remove what no longer
+    belongs."""
+
+    def finalize_options(self) -> None:
+        super().finalize_options()
+        if self.parallel is None:
+            self.parallel = os.cpu_count()
 
     def run(self) -> None:
         super().run()

@@ -27,6 +27,8 @@ TOGETHER = {
     "programs/libraries": "libraries written for PyTorch, used through the alias",
     "func/inference": "transforms in inference mode",
     "func/nested_programs": "random programs of transforms",
+    "codegen/accuracy": "functions of one number, over all of float32",
+    "core/order": "how results of element-wise ops lie in memory",
     "func/transforms": "transforms of every kind",
     "jit/jit": "what compiling hands back",
     "library/library": "operators from their making to their use",

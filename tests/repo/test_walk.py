@@ -35,10 +35,10 @@ def test_totals_and_setup() -> None:
 
 # expression: the most switches of file. Counted now, with nothing to spare: whoever sends an op
 # through another file says here why. Functions that were called before go through `core/recall.py`
-# in place of the file that checks their arguments.
+# and `core/steps.py` in place of the file that checks their arguments; sums look for a kernel.
 MOST = {
-    "x * y": 3, "x * 2": 4, "x @ y": 5, "x.exp()": 6, "x.sum()": 7, "torch.softmax(x, -1)": 8,
-    "(x * y).sum().backward()": 25,
+    "x * y": 3, "x * 2": 4, "x @ y": 5, "x.exp()": 6, "x.sum()": 8, "torch.softmax(x, -1)": 9,
+    "(x * y).sum().backward()": 27,
 }  # fmt: skip
 
 
@@ -54,7 +54,7 @@ def test_a_backward_pass_is_read_in_one_file() -> None:
     lines = walk("(x * y).sum().backward()")[:-1]
     start = next(i for i, line in enumerate(lines) if "autograd/api.py" in line)
     backward = lines[start:]
-    assert sum(line.startswith("|") for line in backward) <= 14
+    assert sum(line.startswith("|") for line in backward) <= 15
     files = {line.split()[-1].rpartition(":")[0] for line in backward}
     assert {f for f in files if f.startswith("core/engine/")} == {
         "core/engine/engine.py", "core/engine/accumulate_grad.py",

@@ -91,6 +91,7 @@ put_along: Final[Any] = getattr(_module, "put_along", _is_absent)
 # New arrays: `codegen.makers`.
 filled: Final[Any] = getattr(_module, "filled", _is_absent)
 filled_as: Final[Any] = getattr(_module, "filled_as", _is_absent)
+spread: Final[Any] = getattr(_module, "spread", _is_absent)
 counted: Final[Any] = getattr(_module, "counted", _is_absent)
 # Order and masks: `codegen.sorting`.
 ranked: Final[Any] = getattr(_module, "ranked", _is_absent)

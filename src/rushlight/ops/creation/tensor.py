@@ -94,6 +94,11 @@ def make_tensor(array: Any, requires_grad: bool) -> Any:
     return t
 
 
+def _takes_gradients(dtype: Any) -> bool:
+    """Whether tensors of a dtype (None: the default one) can want gradients."""
+    return dtype is None or dtype.is_floating_point or dtype.is_complex
+
+
 def whole_number(x: Any) -> int | None:
     """An int, a NumPy integer or a 0-d integer tensor as an int; None for anything else."""
     if type(x) is int:
@@ -292,13 +297,14 @@ def _export_filled(name: str, value: int, example: str, shown: str) -> None:
         pin_memory: bool = False, requires_grad: bool = False, **named: Any,
     ) -> Any:  # fmt: skip
         if (
-            out is layout is device is None and requires_grad is pin_memory is False and not named
+            out is layout is device is None and pin_memory is False and not named
             and (dtype is None or type(dtype) is dtypes.dtype) and current() is CPU
+            and (requires_grad is False or (requires_grad is True and _takes_gradients(dtype)))
         ):  # fmt: skip
             kind = dtypes.default if dtype is None else dtype
             array = kernels.filled(size, value, kind.numpy.num)
             if array is not None:
-                return finish(wrap(array))
+                return make_tensor(array, requires_grad)
         return rest(
             *size,
             **said(

@@ -11,6 +11,7 @@ from collections.abc import Callable
 from typing import Any, Final
 
 from rushlight import dtypes
+from rushlight.arrays import kernels
 from rushlight.arrays import vocabulary as v
 from rushlight.arrays.quick import products_of_others
 from rushlight.core.families import Linear, conj, is_complex
@@ -184,6 +185,9 @@ class MeanAll(Mean):
     name, node = "mean", "MeanBackward0"
     aten = "mean.default"
     saved_names = "self_sym_numel=self.numel self_sym_sizes=self.sizes"
+
+    def vjp_kernel_for(self, shape: tuple[int, ...]) -> Any:
+        return None if self.dtype else kernels.bound(kernels.spread, shape, math.prod(shape) or 1)
 
     samples = drawn(real=[(2, 3), ()], complex=[(3,)])
 
