@@ -140,6 +140,6 @@ def _parts(name: str, thing: Any) -> list[tuple[str, Any]]:
         found = [(f"{name}[{k!r}]", t) for k, t in list(thing.items())[:_MOST]]
     elif not isinstance(thing, (TensorBase, type, ModuleType)) and not _is_module(thing):
         inside = getattr(thing, "__dict__", None)
-        if type(inside) is dict and not type(thing).__module__.startswith("rushlight"):
+        if type(inside) is dict and not str(type(thing).__module__).startswith("rushlight"):
             found = [(f"{name}.{k}", t) for k, t in list(inside.items())[:_MOST]]
     return [(text, t) for text, t in found if isinstance(t, TensorBase)]
