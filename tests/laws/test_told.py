@@ -11,7 +11,6 @@ from rushlight import viz
 from rushlight.core.record import apply
 from tests.laws.test_laws import SMOOTH, leaves, listed
 
-
 FIRST = [case for case in SMOOTH if str(case.id).endswith("-0")]
 
 

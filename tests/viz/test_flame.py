@@ -99,6 +99,10 @@ def test_a_visit(options: dict[str, Any], tmp_path: Path) -> None:
     if CHROMIUM is None:
         pytest.skip("no Chromium is installed")
     page, _ = recorded()
+    boxes_of: list[Box] = [page.root]
+    for box in boxes_of:  # as wide as they were called often: no clock decides what is seen
+        box.own = float(box.calls)
+        boxes_of += box.inside.values()
     page.save(tmp_path / "profile.html")
     with api.sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
@@ -117,10 +121,10 @@ def test_a_visit(options: dict[str, Any], tmp_path: Path) -> None:
         visit.keyboard.press("/")
         visit.keyboard.type("aten::mm")
         assert visit.locator("#flame button.hit").count() == 1
-        visit.locator("#flame button.range", has_text="forward").click()
+        visit.locator("#flame button.range", has_text="forward").press("Enter")
         assert boxes.count() < before
         assert "forward" in visit.locator("#said").inner_text()
-        visit.keyboard.press("Enter")  # out again
+        visit.keyboard.press("Enter")  # the focus is on it: out again
         assert boxes.count() == before
         visit.locator("#flame button.line").first.click()
         visit.keyboard.press("Escape")

@@ -108,6 +108,14 @@ def _beyond(x: Array, room: Array) -> tuple[Array, Array, Array]:
     return tail, bell, away
 
 
+# --- an affine map of each channel ----------------------------------------------------------------
+def affine(x: Array, scale: Array, shift: Array) -> Array:
+    """x * scale + shift, in one pass if there is a kernel."""
+    kernel = table.get("AddCMul.value=1.forward")
+    made = None if kernel is None else kernel(shift, x, scale)
+    return x * scale + shift if made is None else made
+
+
 # --- layer_norm -----------------------------------------------------------------------------------
 def layer_norm(x: Array, w: Array, b: Array, width: int, eps: float) -> Any:
     """(x - mean) / deviation over the last `width` axes, times w plus b; mean, 1 / deviation."""

@@ -46,7 +46,8 @@ class Add(Arithmetic):
     def __init__(self, alpha: Any = 1) -> None:
         super().__init__()
         self.alpha = alpha
-        self.plain: bool = alpha == 1
+        # a number that a kernel is written for is neither
+        self.plain: bool = alpha is True or (type(alpha) is int and alpha == 1)
 
     def forward(self, a: Any, b: Any) -> Any:
         return a + b if self.plain else a + b * self.alpha
@@ -92,7 +93,7 @@ class Sub(Arithmetic):
     def __init__(self, alpha: Any = 1) -> None:
         super().__init__()
         self.alpha = alpha
-        self.plain: bool = alpha == 1
+        self.plain: bool = alpha is True or (type(alpha) is int and alpha == 1)
 
     def check_operands(self, xs: tuple[Any, ...]) -> None:
         refuse_bools(xs)

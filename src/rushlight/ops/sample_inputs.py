@@ -75,5 +75,7 @@ def _elementwise(cls: Any, draw: Draw) -> Iterator[tuple[Any, ...]]:
     if n > 1:
         yield (cls(), one(2, 3), *(one(3) for _ in range(n - 1)))
         yield (cls(), one(1, 3), *(one(2, 1) for _ in range(n - 1)))
+        if cls.params in (("alpha",), ("value",)):  # a factor, which is 1 if nobody says another
+            yield (cls(0.5), *(one(2, 3) for _ in range(n)))
     if cls.complex_too:
         yield (cls(), *(draw.complex(2, 2) for _ in range(n)))

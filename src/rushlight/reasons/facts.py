@@ -1,13 +1,12 @@
 """What can be known of a tensor after the fact: its graph, who uses it, which passes there were.
 
-A graph leads from results to leaves. Who uses a leaf is found from the other side: by a look at
-all nodes that are alive, which the garbage collector lists.
+A graph leads from results to leaves. Who uses a leaf is found from the other side: from all tensors
+that the variables of the program hold.
 """
 
 from __future__ import annotations
 
 import functools
-import gc
 from collections import deque
 from types import FrameType
 from typing import Any
@@ -15,6 +14,7 @@ from typing import Any
 from rushlight.core.engine.traverse import end_of, reachable
 from rushlight.core.graph import Node, TensorBase
 from rushlight.explaining import Names
+from rushlight.reasons import watching
 from rushlight.reasons.answer import Link, link_of
 from rushlight.reasons.source import Program
 
@@ -32,7 +32,9 @@ class Facts:
         self.program = Program(frame, self.module_of(frame))
         self.verb = "is"  # or "would be", of a pass that was not run
         self.sure = True  # that `y` is what backward() is called on
-        self.y = y if y is not None else self.named_loss()
+        self.y = y
+        if y is None:
+            self.y = self.named_loss()
 
     def module_of(self, frame: FrameType | None) -> Any:
         """The module that owns the tensor, if its name says so."""
@@ -47,10 +49,13 @@ class Facts:
     # --- the graph ------------------------------------------------------------------------------
     @functools.cached_property
     def nodes(self) -> list[Any]:
-        """All nodes that are alive, oldest first."""
-        # by their type: `isinstance` would ask strange objects for their `__class__`
-        found: list[Any] = [each for each in gc.get_objects() if issubclass(type(each), Node)]
-        return sorted(found, key=lambda node: int(node._seq_nr))
+        """The nodes that the tensors of the program lead to, and those of passes that were watched;
+        oldest first."""
+        known = [*self.names.known, self.x, *([] if self.y is None else [self.y])]
+        roots = [t.grad_fn for t in known]
+        for turns in watching.last.passes if watching.last is not None else ():
+            roots += [turn.node for turn in turns]
+        return sorted(reachable(roots, None), key=lambda node: int(node._seq_nr))
 
     @functools.cached_property
     def consumers(self) -> dict[int, list[Any]]:

@@ -118,7 +118,7 @@ def suspects(f: Facts, said: str, trouble: str) -> Answer:
     those the ones that were given such values, as far as these are still known."""
     found = sorted((n for n in f.above if has_pole(n)), key=lambda n: int(n._seq_nr))
     notes = {id(n): f"{type(n).__name__}: {POLES[op_name(n)][0]}" for n in found}
-    remains = Remains()
+    remains = Remains(f)
     masks = {id(n): remains.at_pole(n) for n in found}
     hit = [n for n in found if masks[id(n)] is not None and bool(masks[id(n)].any())]
     for n in hit:

@@ -3,7 +3,6 @@ some of the values that it had are still there."""
 
 from __future__ import annotations
 
-import gc
 from typing import Any, Final
 
 from rushlight.core.engine.traverse import end_of
@@ -88,11 +87,11 @@ class Remains:
     """Values of a graph that was freed: those of leaves and of tensors that are still there, and
     what can be computed again from them."""
 
-    def __init__(self) -> None:
+    def __init__(self, f: Facts) -> None:
         self.tensors: dict[tuple[int, int], Any] = {}
-        for each in gc.get_objects():
-            if issubclass(type(each), TensorBase) and each._node is not None:
-                self.tensors[id(each._node), int(each._output_nr)] = each
+        for t in f.names.known:
+            if t._node is not None:
+                self.tensors[id(t._node), int(t._output_nr)] = t
 
     def value(self, end: Any, nr: int, user: Any, depth: int = 0) -> Any:
         """The value of a leaf or of a node's output, as `user` was given it; None if unknown."""

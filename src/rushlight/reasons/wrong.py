@@ -109,7 +109,7 @@ def zero_without_values(f: Facts, run: Pass) -> Answer:
             [*f.made(), Link(str(f.freed())), Link(reset, "here it was set to 0")],
             "look at the gradient between backward() and zero_grad().",
         )
-    remains = Remains()
+    remains = Remains(f)
     found = sorted((n for n in f.above if zero_kind(n) != "zero"), key=lambda n: int(n._seq_nr))
     flat = [n for n in found if remains.is_flat(n)]
     if flat:

@@ -200,25 +200,60 @@ def _write(op: Any, target: TensorBase, others: tuple[Any, ...]) -> Any:
     return write_raw(op, target, (target, *others), raws, y)
 
 
+def fill_plain(target: TensorBase, value: float) -> bool:
+    """Write a number everywhere, where nothing is recorded; False if this is no such write, and
+    nothing was done."""
+    array = target._array
+    if not _is_plain(target, array) or not array.flags.writeable:
+        return False
+    array.fill(value)
+    target._storage.written()
+    return True
+
+
+def copy_plain(target: TensorBase, source: TensorBase) -> bool:
+    """Likewise, write a tensor of the same shape and dtype that has memory of its own."""
+    array = target._array
+    other = source._array
+    if (
+        not _is_plain(target, array)
+        or other.dtype is not array.dtype
+        or type(other) is not type(array)
+        or source._storage is target._storage
+        or (recording() and requires_grad(source))
+        or shape_of(source, other) != shape_of(target, array)
+        or not array.flags.writeable
+    ):
+        return False
+    array[...] = other
+    target._storage.written()
+    return True
+
+
+def _is_plain(target: TensorBase, array: Any) -> bool:
+    """Whether a tensor is of floats in rows, and nobody records a write to it or sees it."""
+    dtype = array.dtype
+    return (
+        (dtype is _F32 or dtype is _F64)
+        and (state.active == 0 or quick_mode() >= 0)
+        and stack.batches == 0
+        and stack.tangents == 0
+        and _threads() == 0
+        and not target._storage.inference
+        and in_rows(target, array)
+        and not (recording() and requires_grad(target))
+    )
+
+
 def write_plain(op: Op, target: TensorBase, xs: tuple[Any, ...]) -> bool:
     """An element-wise op of float32s or float64s of one shape, and numbers, written into its first
     operand, where nothing is recorded: nearly every write is such. False if this one is not, and
     nothing was done."""
     array = target._array
     dtype = array.dtype
-    if (
-        not (dtype is _F32 or dtype is _F64)
-        or (state.active != 0 and quick_mode() < 0)
-        or stack.batches != 0
-        or stack.tangents != 0
-        or _threads() != 0
-        or target._storage.inference
-        or not in_rows(target, array)
-    ):
+    if not _is_plain(target, array):
         return False
     record = recording()
-    if record and requires_grad(target):
-        return False
     raws: list[Any] = [array]
     for i in range(1, len(xs)):
         x = xs[i]

@@ -19,6 +19,8 @@ from rushlight.core.transforms.tangents import keep_tangents
 from rushlight.core.views.inplace import (
     check_partial_overlap,
     check_writable,
+    copy_plain,
+    fill_plain,
     lift_operands,
     settle,
     turn,
@@ -198,6 +200,8 @@ def copy_(self: Any, src: Any, non_blocking: bool = False) -> Any:
     tensor([[1., 2.],
             [1., 2.]])
     """
+    if isinstance(src, TensorBase) and isinstance(self, TensorBase) and copy_plain(self, src):
+        return self
     if isinstance(src, (bool, int, float, complex)):
         return fill_with(self, src, True)
     check_tensor(src, "copy_", "other")
@@ -351,6 +355,8 @@ def fill_(input: Any, value: Any) -> Any:
     >>> torch.zeros(2).fill_(3)
     tensor([3., 3.])
     """
+    if type(value) is float and isinstance(input, TensorBase) and fill_plain(input, value):
+        return input
     return fill_with(input, _check_value("fill_", value), False)
 
 
@@ -370,6 +376,8 @@ def zero_(input: Any) -> Any:
     >>> torch.ones(2).zero_()
     tensor([0., 0.])
     """
+    if isinstance(input, TensorBase) and fill_plain(input, 0.0):
+        return input
     return write_directly(ZERO, input, (), ZERO.overwrite, False)
 
 

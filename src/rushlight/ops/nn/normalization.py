@@ -218,12 +218,11 @@ class BatchNormEval(Op):
         if v.low_precision(x.dtype):
             wide = [None if t is None else v.cast(t, _FLOAT32) for t in (x, w, b, mean, var)]
             return v.cast(self.forward(*wide), x.dtype)
-        y = (x - align_channels(mean, self.rank)) * self.scale(var)
+        scale = 1 / v.sqrt(var + self.eps)
         if w is not None:
-            y = y * align_channels(w, self.rank)
-        if b is not None:
-            y = y + align_channels(b, self.rank)
-        return y
+            scale = scale * w
+        shift = -mean * scale if b is None else b - mean * scale
+        return fused.affine(x, align_channels(scale, self.rank), align_channels(shift, self.rank))
 
     def vjp(self, node: Node, g: Any, x: Any, w: Any, mean: Any, var: Any) -> Any:
         gx = gw = gb = gmean = gvar = None

@@ -332,6 +332,10 @@ class Fused(Elementwise):
     complex_too = True
     value: Any = 1
 
+    def weighs_nothing(self) -> bool:
+        """Whether `value` is the number 1 that stands for none."""
+        return type(self.value) is int and self.value == 1
+
 
 @op
 class AddCMul(Fused):
@@ -341,7 +345,7 @@ class AddCMul(Fused):
     reads: ClassVar[dict[int, tuple[str, ...]]] = {1: ("tensor2",), 2: ("tensor1",)}
 
     def forward(self, x: Any, a: Any, b: Any) -> Any:
-        return x + (a * b if self.value == 1 else self.value * (a * b))
+        return x + (a * b if self.weighs_nothing() else self.value * (a * b))
 
     def vjp(self, node: Node, g: Any, a: Any, b: Any) -> Any:
         return (
