@@ -16,7 +16,7 @@ JOBS ?= 2
 export OMP_NUM_THREADS ?= 1
 export OPENBLAS_NUM_THREADS ?= 1
 
-.PHONY: help demo test test-pure build pure bench attack lint format types references stubs wheel clean
+.PHONY: help demo test test-pure build pure bench attack lint format types references stubs docs wheel clean
 
 help: ## list these commands
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -71,13 +71,17 @@ references: $(VENV)/.torch $(BUILT) ## make the tests' stored results anew from 
 stubs: $(BUILT) ## write the stubs of the methods that the op table attaches
 	$(BIN)/python tools/make_stubs.py
 
+docs: $(VENV)/.docs $(BUILT) ## build the documents into build/docs; a warning is an error
+	$(BIN)/python -m sphinx -W --keep-going -E -a -q -b html docs build/docs
+	@echo "Open build/docs/index.html"
+
 wheel: $(VENV)/.dev ## build a wheel, and look at its size
 	@rm -rf build/lib* dist
 	$(BIN)/python -m build --wheel --outdir dist .
 	$(BIN)/python tools/check_wheel.py dist/*.whl
 
 clean: ## remove what was built; the virtual environment stays
-	rm -rf build dist src/*.egg-info .mypy_cache .pytest_cache .ruff_cache .hypothesis
+	rm -rf build dist docs/api src/*.egg-info .mypy_cache .pytest_cache .ruff_cache .hypothesis
 	rm -f src/rushlight__mypyc.* $(BUILT)
 	find src/rushlight -name '*.so' -delete
 	find . -name __pycache__ -not -path './.venv*' -prune -exec rm -rf {} +
@@ -105,6 +109,11 @@ $(VENV)/.dev: $(VENV)/.installed
 	@echo "Installing the tools for development"
 	@$(PIP) install $$($(BIN)/python tools/requirements.py dev)
 	@$(PIP) install --no-deps $(LIBRARIES)
+	@touch $@
+
+$(VENV)/.docs: $(VENV)/.installed
+	@echo "Installing what the documents are built with"
+	@$(PIP) install $$($(BIN)/python tools/requirements.py docs)
 	@touch $@
 
 # PyTorch is what results are compared with: this version, no other.

@@ -21,15 +21,15 @@ def test_config_tells_what_is_compiled() -> None:
 
 
 def test_an_edited_source_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
-    importlib.import_module("rushlight.cli")
+    importlib.import_module("rushlight.compat")
     assert __config__.stale() == []
-    monkeypatch.setattr(__config__, "compiled", lambda: ["rushlight.cli"])
-    monkeypatch.setattr(__config__, "_record", lambda: {"compiled": {"rushlight.cli": "0"}})
-    assert __config__.stale() == ["rushlight.cli"]
+    monkeypatch.setattr(__config__, "compiled", lambda: ["rushlight.compat"])
+    monkeypatch.setattr(__config__, "_record", lambda: {"compiled": {"rushlight.compat": "0"}})
+    assert __config__.stale() == ["rushlight.compat"]
     monkeypatch.setattr(__config__.os.path, "exists", lambda path: True)
     __config__.check_fresh()  # not written since it was compiled: nobody reads it
-    monkeypatch.setattr(__config__.os.path, "getmtime", lambda path: path.endswith("cli.py"))
+    monkeypatch.setattr(__config__.os.path, "getmtime", lambda path: path.endswith("compat.py"))
     module = types.SimpleNamespace(__file__="cli.so")
-    monkeypatch.setitem(sys.modules, "rushlight.cli", module)
-    with pytest.warns(RuntimeWarning, match=r"rushlight\.cli is older than its source"):
+    monkeypatch.setitem(sys.modules, "rushlight.compat", module)
+    with pytest.warns(RuntimeWarning, match=r"rushlight\.compat is older than its source"):
         __config__.check_fresh()

@@ -10,7 +10,7 @@ import zipfile
 from pathlib import Path
 
 LIMIT = 3_000_000  # bytes
-BELONGS = (".py", ".pyi", ".txt", "py.typed", "_build.json", ".so", ".pyd")
+BELONGS = (".py", ".pyi", ".txt", ".html", ".css", ".js", "py.typed", "_build.json", ".so", ".pyd")
 PAGES = ("rushlight/viz/page_files/", (".html", ".css", ".js"))  # what pages are made of
 
 

@@ -1,7 +1,8 @@
 """Write what `make bench` measured into the documents: `python tools/make_figures.py`.
 
 It reads bench/results/latest.json and writes the table of docs/figures.md between its two marks,
-and the ratios of those rows that README.md repeats. tests/repo/test_docs.py compares the two.
+and the ratios of those rows that README.md and README.zh.md repeat. tests/repo/test_docs.py
+compares them.
 """
 
 from __future__ import annotations
@@ -44,11 +45,12 @@ def with_ratios(page: str, record: dict[str, Any]) -> str:
 def main() -> None:
     record = json.loads(MEASURED.read_text("utf-8"))
     date = time.strftime("%Y-%m-%d", time.gmtime(MEASURED.stat().st_mtime))
-    figures, readme = ROOT / "docs" / "figures.md", ROOT / "README.md"
+    figures = ROOT / "docs" / "figures.md"
     before, rest = figures.read_text("utf-8").split(BEGIN)
     after = rest.split(END)[1]
     figures.write_text(f"{before}{BEGIN}{table(record, date)}{END}{after}", "utf-8")
-    readme.write_text(with_ratios(readme.read_text("utf-8"), record), "utf-8")
+    for readme in (ROOT / "README.md", ROOT / "README.zh.md"):
+        readme.write_text(with_ratios(readme.read_text("utf-8"), record), "utf-8")
 
 
 if __name__ == "__main__":

@@ -110,7 +110,7 @@ def check_fresh() -> None:
         )
 
 
-def _version_of(*distributions: str) -> str:
+def _version_of(*distributions: str) -> str | None:
     """The version of the first of these that is installed, without importing it."""
     from importlib import metadata
 
@@ -119,7 +119,49 @@ def _version_of(*distributions: str) -> str:
             return metadata.version(name)
         except metadata.PackageNotFoundError:
             continue
-    return "not installed"
+    return None
+
+
+class _Facts(TypedDict):
+    rushlight: str
+    python: str
+    platform: str
+    executable: str
+    numpy: str | None
+    scipy: str | None
+    ml_dtypes: str | None
+    cupy: str | None
+    installed: str
+    compiled: list[str]
+    pure_because: str | None
+    kernels: int
+    stale: list[str]
+
+
+def facts() -> _Facts:
+    """What `show` shows, to be looked up; None stands for what is not installed.
+
+    >>> from rushlight import __config__
+    >>> __config__.facts()["rushlight"]
+    '0.1.0'
+    """
+    modules = compiled()
+    because = _record()["pure_because"] or "the compiled modules are missing"
+    return {
+        "rushlight": __version__,
+        "python": ".".join(str(part) for part in sys.version_info[:3]),
+        "platform": sys.platform,
+        "executable": sys.executable,
+        "numpy": _version_of("numpy"),
+        "scipy": _version_of("scipy"),
+        "ml_dtypes": _version_of("ml_dtypes"),
+        "cupy": _version_of("cupy-cuda13x", "cupy-cuda12x", "cupy"),
+        "installed": _PACKAGE,
+        "compiled": modules,
+        "pure_because": None if modules else because,
+        "kernels": len(getattr(sys.modules.get("rushlight._kernels"), "table", ())),
+        "stale": stale(),
+    }
 
 
 def show() -> str:
@@ -130,26 +172,24 @@ def show() -> str:
     rushlight 0.1.0
     ...
     """
-    modules, changed = compiled(), stale()
-    python = ".".join(str(part) for part in sys.version_info[:3])
+    found = facts()
     lines = [
         f"rushlight {__version__}",
-        f"  python     {python} on {sys.platform} ({sys.executable})",
-        f"  numpy      {_version_of('numpy')}",
-        f"  scipy      {_version_of('scipy')}",
-        f"  ml_dtypes  {_version_of('ml_dtypes')}",
-        f"  cupy       {_version_of('cupy-cuda13x', 'cupy-cuda12x', 'cupy')}",
+        f"  python     {found['python']} on {sys.platform} ({sys.executable})",
+        f"  numpy      {found['numpy'] or 'not installed'}",
+        f"  scipy      {found['scipy'] or 'not installed'}",
+        f"  ml_dtypes  {found['ml_dtypes'] or 'not installed'}",
+        f"  cupy       {found['cupy'] or 'not installed'}",
         f"  installed  {_PACKAGE}",
     ]
-    if modules:
-        names = ", ".join(name.removeprefix("rushlight.") for name in modules)
+    if found["compiled"]:
+        names = ", ".join(name.removeprefix("rushlight.") for name in found["compiled"])
         lines.append(f"  compiled   yes: {names}")
     else:
-        because = _record()["pure_because"] or "the compiled modules are missing"
-        lines.append(f"  compiled   no: {because}")
-    count = len(getattr(sys.modules.get("rushlight._kernels"), "table", ()))
+        lines.append(f"  compiled   no: {found['pure_because']}")
+    count = found["kernels"]
     lines.append(f"  kernels    {count or 'none: every op takes the way over NumPy'}")
-    if changed:
-        names = ", ".join(name.removeprefix("rushlight.") for name in changed)
+    if found["stale"]:
+        names = ", ".join(name.removeprefix("rushlight.") for name in found["stale"])
         lines.append(f"  stale      {names}: edited since; run `make build`")
     return "\n".join(lines)

@@ -179,6 +179,8 @@ for _name in """
 
 # What PyTorch has not, so that `dir` does not show it; imported when first used, likewise.
 _OURS = {"viz": "", "explain": "explaining", "why": "reasons"}
+_OURS |= {"load_ipython_extension": "notebook", "unload_ipython_extension": "notebook"}
+_OURS |= {"compat": "", "absent": "", "notebook": ""}  # not to be looked for among all ops first
 
 # Shown by `dir`; PyTorch does not give them to `from torch import *`.
 _NOT_STARRED = set("""

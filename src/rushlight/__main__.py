@@ -1,4 +1,4 @@
-"""`python -m rushlight`: the command line of cli.py."""
+"""`python -m rushlight`: the command line of `rushlight.cli`."""
 
 import sys
 

@@ -337,3 +337,22 @@ def installed() -> bool:
     False
     """
     return _finder in sys.meta_path
+
+
+def seed(number: int) -> None:
+    """Seed all that a program may draw random numbers from: torch, Python's random and NumPy.
+
+    >>> from rushlight import compat
+    >>> compat.seed(0)
+    >>> torch.rand(2)
+    tensor([0.4963, 0.7682])
+    """
+    import random
+
+    import numpy as np
+
+    import rushlight
+
+    rushlight.manual_seed(number)
+    random.seed(number)
+    np.random.seed(number % 2**32)

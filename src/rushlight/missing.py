@@ -19,6 +19,9 @@ PAGE: Final = "docs/missing.md"
 # What comes closest, where spelling does not tell.
 HINTS: Final[dict[str, str]] = {
     "torch.ao": "tensors in bfloat16 or float16",
+    "torch.quantization": "tensors in bfloat16 or float16",
+    "torch.quantize_per_channel": "x.to(torch.bfloat16)",
+    "torch.quantize_per_tensor": "x.to(torch.bfloat16)",
     "torch.nested": "torch.nn.utils.rnn.pad_sequence, for sequences of several lengths",
 }
 

@@ -9,7 +9,8 @@ words on top. A first line `# name.py` names the block's file, so that a page ca
 name a line.
 
 Shell blocks hold commands, one a line: of make (the target exists), of pip (the extra exists), and
-of rushlight, which are run. Paths and names that pages mention exist. Figures that can be counted
+of rushlight, which are run. Directives of Sphinx (`{toctree}`, `{literalinclude}`) lead to pages
+and to sources that are there. Paths and names that pages mention exist. Figures that can be counted
 are counted. Examples in docstrings are run as doctests.
 
 As a program this file runs the blocks of one page, or all doctests, and prints the results as JSON.
@@ -44,14 +45,16 @@ import rushlight
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = [
     ROOT / "README.md",
+    ROOT / "README.zh.md",
     ROOT / "CONTRIBUTING.md",
     ROOT / "CHANGELOG.md",
-    *sorted((ROOT / "docs").rglob("*.md")),
+    # docs/api/ is written by tools/make_api.py, when the documents are built
+    *sorted(p for p in (ROOT / "docs").rglob("*.md") if p.parent.name != "api"),
 ]
 PACKAGE = Path(str(rushlight.__file__)).parent
 EXAMPLES = [path for path in sorted(PACKAGE.rglob("*.py")) if ">>> " in path.read_text("utf-8")]
 # Blocks that no machine of ours can run would be listed here, by page; there is none.
-KINDS = ("python", "text", "text varies", "sh")
+KINDS = ("python", "text", "text varies", "sh", "{toctree}", "{literalinclude}")
 MARK = "\x1e"  # printed between the blocks of a page that runs as one file
 
 
@@ -161,7 +164,7 @@ def masked(text: str) -> str:
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 def test_python_blocks(page: Path, tmp_path: Path) -> None:
     found = fences(page)
-    assert {fence.kind for fence in found} <= set(KINDS)
+    assert {re.sub(r"(?<=\}) .*", "", fence.kind) for fence in found} <= set(KINDS)
     for fence in found:
         if fence.kind == "python":
             type_in(fence.text)
@@ -183,6 +186,25 @@ def test_python_blocks(page: Path, tmp_path: Path) -> None:
         compare(masked(output), expected and replace(expected, text=masked(expected.text)))
 
 
+class WithoutWords(ast.NodeTransformer):
+    """Takes the words out of a program: those that are printed may be of another language."""
+
+    def visit_Constant(self, node: ast.Constant) -> ast.Constant:
+        return ast.Constant("") if isinstance(node.value, str) else node
+
+
+@pytest.mark.parametrize("page", ["docs/tutorial.md", "README.md"])
+def test_the_chinese_page_has_the_same_programs(page: str) -> None:
+    ours = ROOT / page
+    theirs = ours.parent / "zh" / ours.name if ours.parent.name == "docs" else ROOT / "README.zh.md"
+
+    def programs(page: Path) -> list[str]:
+        trees = [ast.parse(fence.text) for fence in fences(page) if fence.kind == "python"]
+        return [ast.dump(WithoutWords().visit(tree)) for tree in trees]
+
+    assert programs(theirs) == programs(ours)
+
+
 def type_in(text: str) -> None:
     """A SyntaxError, if the prompt of Python before 3.13 would not take the text line by line:
     there an empty line ends an indented block, and nothing else does."""
@@ -199,6 +221,53 @@ def compare(output: str, expected: Fence | None) -> None:
         assert what_stays(output) == what_stays(expected.text)
     else:
         assert output == ("" if expected is None else expected.text)
+
+
+INCLUDES = [
+    (page, fence.kind.split()[1], fence.text)
+    for page in PAGES
+    for fence in fences(page)
+    if fence.kind.startswith("{literalinclude}")
+]
+
+
+@pytest.mark.parametrize(
+    ("page", "path", "options"), INCLUDES, ids=lambda x: str(x).split()[-1].split("/")[-1]
+)
+def test_code_that_pages_include_is_there(page: Path, path: str, options: str) -> None:
+    """Sphinx looks too, when the documents are built; here nothing has to be installed for it."""
+    text = (page.parent / path).read_text("utf-8")
+    found = dict(re.findall(r"^:([a-z-]+): (.*)$", options, re.MULTILINE))
+    assert found.pop("language") == "python"
+    tree: ast.AST = ast.parse(text)
+    for name in found.pop("pyobject", "").split("."):
+        if name:
+            (tree,) = [
+                node
+                for node in ast.iter_child_nodes(tree)
+                if isinstance(node, ast.ClassDef | ast.FunctionDef) and node.name == name
+            ]
+    for option in ("start-at", "end-before"):
+        if option in found:
+            assert found[option] in text
+            text = text.partition(found.pop(option))[2]
+    assert not found
+
+
+def test_every_page_is_in_the_tree() -> None:
+    listed = [
+        line
+        for fence in fences(ROOT / "docs" / "index.md")
+        if fence.kind == "{toctree}"
+        for line in fence.text.splitlines()
+        if line and not line.startswith(":")
+    ]
+    pages = {
+        page.relative_to(ROOT / "docs").with_suffix("").as_posix()
+        for page in PAGES
+        if page.is_relative_to(ROOT / "docs") and page.name != "index.md"
+    }
+    assert sorted(listed) == sorted(pages | {"api/index"})
 
 
 def targets() -> set[str]:
@@ -223,7 +292,8 @@ COMMANDS = sorted(
 
 
 @pytest.mark.parametrize("command", COMMANDS)
-def test_shell_command(command: str) -> None:
+def test_shell_command(command: str, tmp_path: Path) -> None:
+    (tmp_path / "examples").symlink_to(ROOT / "examples")  # commands may leave files behind
     words = shlex.split(command)
     match words:
         case ["make", target]:
@@ -235,7 +305,7 @@ def test_shell_command(command: str) -> None:
         case ["rushlight", *rest] | ["python", "-m", "rushlight", *rest]:
             done = subprocess.run(
                 [sys.executable, "-m", "rushlight", *rest],
-                cwd=ROOT,
+                cwd=tmp_path,
                 capture_output=True,
                 timeout=120,
             )
@@ -337,6 +407,7 @@ def test_readme_repeats_measured_figures() -> None:
 
     repeated = rows(ROOT / "README.md")
     assert len(repeated) > 5
+    assert repeated == rows(ROOT / "README.zh.md")
     assert repeated.items() <= rows(ROOT / "docs" / "figures.md").items()
 
 
@@ -355,6 +426,8 @@ def counted() -> dict[str, str]:
         r"NumPy (\d\.\d+) (?:or|and) newer": numpy.removeprefix("numpy>="),
         r"PyTorch (2\.\d+)": torch,
         r"smaller than ([\d.]+) MB": f"{int(limit[1]) / 1e6:g}",
+        r"wheel 不到 ([\d.]+) MB": f"{int(limit[1]) / 1e6:g}",
+        r"Python 需要 (3\.\d+) 或更新": project["requires-python"].removeprefix(">="),
         r"(\w+) minutes (?:of|on) hostile": "ten",
         r"attack on everything \| (\w+) minutes": "ten",
         r"\babout (\w+ \w+) on two\s+cores": "a minute",

@@ -31,7 +31,7 @@ LAYERS = [
     "monitor mps mtia multiprocessing onnx package quasirandom signal sparse "
     "xpu _vmap_internals",
     "codegen compile viz explaining reasons distributed",
-    "compat cli __main__ functional fx",
+    "compat cli __main__ functional fx notebook",
 ]
 LAYER = {name: level for level, names in enumerate(LAYERS) for name in names.split()}
 

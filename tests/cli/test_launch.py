@@ -1,4 +1,4 @@
-"""The `rushlight` command: a program runs as under Python itself."""
+"""`rushlight run`: a program runs as under Python itself."""
 
 from __future__ import annotations
 
@@ -103,8 +103,28 @@ def test_command_line(capsys: pytest.CaptureFixture[str]) -> None:
     assert cli.main(["bogus"]) == 2
     assert "unknown command: bogus" in capsys.readouterr().err
     assert cli.main([]) == 2
-    assert cli.main(["info"]) == 0
-    out = capsys.readouterr().out
-    assert out.startswith(f"rushlight {rushlight.__version__}\n")
-    for name in ("python", "numpy", "scipy", "cupy", "compiled"):
-        assert f"\n  {name} " in out
+
+
+@pytest.mark.parametrize("command", ["run", "doctor", "info", "kernels"])
+def test_help_teaches(command: str, capsys: pytest.CaptureFixture[str]) -> None:
+    for word in ("-h", "--help"):
+        assert cli.main([command, word]) == 0
+        out = capsys.readouterr().out
+        assert out.startswith(f"usage: rushlight {command}")
+        assert f"\n  rushlight {command} " in out  # an example
+        assert "\nexit status: " in out
+        assert max(map(len, out.splitlines())) <= 100
+
+
+def test_seed(tmp_path: Path) -> None:
+    code = "import torch, random, numpy; print(torch.rand(1), random.random(), numpy.random.rand())"
+    first, second, other = (run("--seed", n, "-c", code, cwd=tmp_path) for n in ("7", "7", "8"))
+    assert first[0] == 0
+    assert first == second != other
+
+
+def test_starting_imports_little(tmp_path: Path) -> None:
+    code = "import sys; print([m for m in ('conv', 'nn') if f'rushlight.ops.{m}' in sys.modules])"
+    assert run("-c", code, cwd=tmp_path) == (0, "[]\n", "")
+    code = "import sys; print('rushlight.cli.watch' in sys.modules, 'argparse' in sys.modules)"
+    assert run("-c", code, cwd=tmp_path) == (0, "False False\n", "")

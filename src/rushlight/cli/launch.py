@@ -1,14 +1,7 @@
-"""The `rushlight` command: run programs written for torch, say what is installed.
+"""`rushlight run`: a program runs as under Python itself, with torch being rushlight.
 
-    rushlight run script.py [args…]     as `python script.py [args…]`, with torch being rushlight
-    rushlight run -m module [args…]     as `python -m module [args…]`
-    rushlight run -c code [args…]       as `python -c code [args…]`
-    rushlight info                      versions, and what is compiled
-    rushlight kernels                   the names of the kernels that rushlight writes
-    rushlight kernels show softmax      the C of those whose name has this in it
-    rushlight --version
-
-The entry point of the installed command.
+`command` reads the options; `_run` finds the program; `_launch` runs it, and is the only frame of
+ours that a traceback would show: `_users` takes it out.
 """
 
 from __future__ import annotations
@@ -19,103 +12,75 @@ import os
 import pkgutil
 import runpy
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from importlib.abc import InspectLoader
 from importlib.machinery import PathFinder, SourceFileLoader
 from types import CodeType, ModuleType, TracebackType
-from typing import cast
+from typing import TYPE_CHECKING, cast
 
-from rushlight import __config__, compat
-from rushlight._version import __version__
+from rushlight import compat
+from rushlight.cli import refuse, show_help
+from rushlight.cli.options import USAGE, Options, Wrong, parse
 
-USAGE = """\
-usage: rushlight run script.py [args...]    run a script in which `import torch` means rushlight
-       rushlight run -m module [args...]    the same for a module
-       rushlight run -c code [args...]      the same for code given here
-       rushlight info                       versions of everything, and what is compiled
-       rushlight kernels [show NAME]        the kernels that rushlight writes, or the C of some
-       rushlight --version
-"""
+if TYPE_CHECKING:
+    from rushlight.cli.watch import Watch
 
 
-def main(argv: Sequence[str] | None = None) -> int:
-    """The command line; the result is the exit status.
-
-    >>> main(["--version"])
-    rushlight 0.1.0
-    0
-    """
-    arguments = list(sys.argv[1:] if argv is None else argv)
-    if not arguments:
-        return _usage("")
-    command, *rest = arguments
-    if command in ("-h", "--help"):
-        print(USAGE, end="")
-        return 0
-    if command in ("-V", "--version"):
-        print(f"rushlight {__version__}")
-        return 0
-    if command == "info":
-        if rest:
-            return _usage("info takes no arguments")
-        print(__config__.show())
-        return 0
-    if command == "kernels":
-        return _kernels(rest)
-    if command == "run":
-        if rest[:1] in (["-h"], ["--help"]):
-            print(USAGE, end="")
-            return 0
-        return _run(rest)
-    return _usage(f"unknown command: {command}")
+def command(arguments: list[str]) -> int:
+    """Run a program, and tell about the run what the options ask for."""
+    if arguments[:1] in (["-h"], ["--help"]):
+        return show_help(USAGE)
+    try:
+        options = parse(arguments)
+    except Wrong as trouble:
+        return refuse(str(trouble), USAGE)
+    if options.seed is not None:
+        compat.seed(options.seed)
+    if not (options.looks_at_passes or options.profile):
+        return _run(options)
+    return _run_watched(options)
 
 
-def _kernels(arguments: list[str]) -> int:
-    """Print the names of the kernels, or the C of some."""
-    from rushlight.codegen.build import show
+def _run_watched(options: Options) -> int:
+    """Run it while someone looks on, who reports when it is over, however it ended."""
+    from rushlight.cli.watch import Watch
 
-    if arguments and (arguments[0] != "show" or len(arguments) != 2):
-        return _usage("kernels takes nothing, or show and a name")
-    found = show(arguments[1] if arguments else None)
-    if not found:
-        print(f"rushlight: no kernel has {arguments[1]!r} in its name", file=sys.stderr)
-        return 1
-    print(found)
-    return 0
-
-
-def _usage(trouble: str) -> int:
-    if trouble:
-        print(f"rushlight: {trouble}", file=sys.stderr)
-    print(USAGE, end="", file=sys.stderr)
-    return 2
+    watch = Watch(options)
+    complete = True
+    try:
+        status = _run(options, watch)
+    finally:
+        if watch.started:
+            complete = watch.report()
+    return status or (not complete)
 
 
-def _run(arguments: list[str]) -> int:
+def _run(options: Options, watch: Watch | None = None) -> int:
     """Run a program as Python would; its exit status and its traceback are Python's own."""
-    if not arguments:
-        return _usage("run wants a script, -m module or -c code")
-    first, *rest = arguments
+    if not options.program:
+        return refuse("run wants a script, -m module or -c code", USAGE)
+    first, *rest = options.program
     if first in ("-m", "-c"):
         if not rest:
-            return _usage(f"run {first} wants an argument")
+            return refuse(f"run {first} wants an argument", USAGE)
         what, *rest = rest
         if first == "-c":
-            return _launch(lambda: _execute(what, "<string>", None), ["-c", *rest], "")
+            return _launch(lambda: _execute(what, "<string>", None), ["-c", *rest], "", watch)
         return _launch(
             lambda: runpy.run_module(what, run_name="__main__", alter_sys=True),
             ["-m", *rest],  # run_module puts the module's file in the place of -m
             os.getcwd(),
+            watch,
         )
     if first.startswith("-") and first != "-":
-        return _usage(f"unknown option of run: {first}")
-    return _run_script(first, rest)
+        return refuse(f"unknown option of run: {first}", USAGE)
+    return _run_script(first, rest, watch)
 
 
-def _run_script(path: str, rest: list[str]) -> int:
+def _run_script(path: str, rest: list[str], watch: Watch | None) -> int:
     argv = [path, *rest]
     if path == "-":
-        return _launch(lambda: _execute(sys.stdin.read(), "<stdin>", None), argv, "")
+        return _launch(lambda: _execute(sys.stdin.read(), "<stdin>", None), argv, "", watch)
     full = os.path.join(os.getcwd(), path)  # what Python makes of it for __file__ and tracebacks
     if pkgutil.get_importer(full) is not None:  # a folder or an archive, with a __main__ in it
         spec = PathFinder.find_spec("__main__", [full])
@@ -125,7 +90,7 @@ def _run_script(path: str, rest: list[str]) -> int:
         # Loaders of folders and of archives have get_code, but share no class that says so.
         code = cast(CodeType, cast(InspectLoader, spec.loader).get_code("__main__"))
         origin = spec.origin
-        return _launch(lambda: _execute(code, "", origin), argv, full)
+        return _launch(lambda: _execute(code, "", origin), argv, full, watch)
     try:
         with io.open_code(full) as file:
             source = file.read()
@@ -134,7 +99,7 @@ def _run_script(path: str, rest: list[str]) -> int:
         print(f"rushlight: {trouble}", file=sys.stderr)
         return 2
     folder = os.path.dirname(os.path.realpath(full))
-    return _launch(lambda: _execute(source, full, full), argv, folder)
+    return _launch(lambda: _execute(source, full, full), argv, folder, watch)
 
 
 def _execute(program: str | bytes | CodeType, name: str, path: str | None) -> None:
@@ -157,11 +122,15 @@ def _execute(program: str | bytes | CodeType, name: str, path: str | None) -> No
 _retired: list[ModuleType] = []
 
 
-def _launch(program: Callable[[], object], argv: list[str], folder: str) -> int:
+def _launch(
+    program: Callable[[], object], argv: list[str], folder: str, watch: Watch | None
+) -> int:
     sys.argv[:] = argv
     if not sys.flags.safe_path:  # with -P, Python puts no folder first, and so do we
         sys.path[0] = folder
     compat.install()
+    if watch is not None:
+        watch.start()
     try:
         program()
     except SystemExit:
@@ -183,7 +152,9 @@ def _launch(program: Callable[[], object], argv: list[str], folder: str) -> int:
 
 def _users(trace: TracebackType | None) -> TracebackType | None:
     """The traceback from the first frame that is neither this file's nor the import machinery's."""
-    ours = {__file__, os.path.join(os.path.dirname(__file__), "__main__.py"), runpy.__file__}
+    folder = os.path.dirname(__file__)
+    ours = {os.path.join(folder, name) for name in ("__init__.py", "launch.py")}
+    ours |= {os.path.join(os.path.dirname(folder), "__main__.py"), runpy.__file__}
     launched = False
     while trace is not None:
         name = trace.tb_frame.f_code.co_filename
