@@ -29,6 +29,7 @@ _UNSET = ("empty", "resize", "set")  # whose results have no values
 def attempts(seed: int, torch: Any) -> Iterator[str | None]:
     """One attempt is one sample of one entry, in all its forms."""
     if torch is None:
+        yield from _without_pytorch(random.Random(seed))
         return
     from torch.testing._internal.common_methods_invocations import op_db
 
@@ -49,6 +50,28 @@ def attempts(seed: int, torch: Any) -> Iterator[str | None]:
                     yield _try(op.name, dtype, here, sample, torch, rng)
 
 
+def _without_pytorch(rng: random.Random) -> Iterator[str | None]:
+    """Calls of functions of one and of two tensors, where there are no samples."""
+    one = "exp sum mean softmax sigmoid tanh sort cumsum var max norm clamp_min flip".split()
+    two = "add mul div atan2 maximum where pow dist matmul".split()
+    extra: dict[str, tuple[Any, ...]] = {
+        "softmax": (1,), "cumsum": (0,), "clamp_min": (0.2,), "flip": ([0],),
+    }  # fmt: skip
+    draw = np.random.default_rng(rng.randrange(2**31))
+    while True:
+        for name in (*one, *two):
+            shape = rng.choice(((3, 3), (1, 3), (4, 3)) if name != "matmul" else ((3, 3),))
+            made = [
+                _Made(draw.standard_normal(shape).astype(dtype), rng.random() < 0.5)
+                for dtype in [rng.choice(("f4", "f8"))]
+                for _ in range(1 if name in one else 2)
+            ]
+            if name == "where":
+                made.insert(0, _Made(draw.random(shape) < 0.5, False))
+            given = (*made, *extra.get(name, ())), {}
+            yield _compare(name, str(made[-1].array.dtype), _find(name), given, rng)
+
+
 def _find(name: str) -> Callable[..., Any] | None:
     for path in (name, "Tensor." + name):
         found: Any = rushlight
@@ -64,6 +87,11 @@ def _try(name: str, dtype: str, fn: Any, sample: Any, torch: Any, rng: random.Ra
         given = _ours((sample.input, *sample.args), torch), _ours(sample.kwargs, torch)
     except (TypeError, NotImplementedError):
         return None  # a layout or a kind of argument that has no array
+    return _compare(name, dtype, fn, given, rng)
+
+
+def _compare(name: str, dtype: str, fn: Any, given: Any, rng: random.Random) -> str | None:
+    """Call a function in several forms of these arguments, and each of them again, asked anew."""
     forms = [given, given]
     for _ in range(3):
         forms.append(_changed(given, rng.choice(("shuffle", "special", "turn", "wants")), rng))

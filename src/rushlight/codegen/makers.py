@@ -29,24 +29,24 @@ static PyObject *filled_as(PyObject *self, PyObject *const *args, Py_ssize_t cou
     Py_RETURN_NONE;
 }
 
-/* spread(shape, count, g): g / count, one number in the place of all elements */
+/* spread(shape, count, g): g / count in the place of every element */
 static PyObject *spread(PyObject *self, PyObject *const *args, Py_ssize_t count) {
-    npy_intp dims[MOST_AXES], strides[MOST_AXES] = {0};
+    npy_intp dims[MOST_AXES];
     if (count != 3 || !PyArray_CheckExact(args[2])) Py_RETURN_NONE;
     PyArrayObject *g = (PyArrayObject *)args[2];
     const int type = PyArray_TYPE(g), nd = ints_of(args[0], dims);
     const double n = PyFloat_AsDouble(args[1]);
     if (n == -1 && PyErr_Occurred()) return NULL;
     if (nd < 0 || PyArray_NDIM(g) || (type != NPY_FLOAT && type != NPY_DOUBLE) || PyArray_ISBYTESWAPPED(g) || !PyArray_ISALIGNED(g)) Py_RETURN_NONE;
-    PyArrayObject *one = (PyArrayObject *)PyArray_EMPTY(0, NULL, type, 0);
-    if (one == NULL) return NULL;
-    if (type == NPY_FLOAT) *(float *)PyArray_DATA(one) = *(float *)PyArray_DATA(g) / (float)n;
-    else *(double *)PyArray_DATA(one) = *(double *)PyArray_DATA(g) / n;
-    PyArrayObject *y = (PyArrayObject *)PyArray_New(&PyArray_Type, nd, dims, type, strides, PyArray_DATA(one), 0, NPY_ARRAY_WRITEABLE, NULL);
-    if (y == NULL || PyArray_SetBaseObject(y, (PyObject *)one) < 0) { /* which takes the reference */
-        if (y == NULL) Py_DECREF(one);
-        Py_XDECREF(y);
-        return NULL;
+    PyArrayObject *y = (PyArrayObject *)PyArray_EMPTY(nd, dims, type, 0);
+    if (y == NULL) return NULL;
+    const npy_intp size = PyArray_SIZE(y);
+    if (type == NPY_FLOAT) {
+        const float each = *(float *)PyArray_DATA(g) / (float)n;
+        for (npy_intp i = 0; i < size; i++) ((float *)PyArray_DATA(y))[i] = each;
+    } else {
+        const double each = *(double *)PyArray_DATA(g) / n;
+        for (npy_intp i = 0; i < size; i++) ((double *)PyArray_DATA(y))[i] = each;
     }
     return (PyObject *)y;
 }

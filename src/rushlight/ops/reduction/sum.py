@@ -46,6 +46,7 @@ from rushlight.ops.sample_inputs import drawn
 _F32: Final = dtypes.float32.numpy
 _F64: Final = dtypes.float64.numpy
 _NAN: Final = math.nan
+_LITTLE: Final = 4096  # elements that are written sooner than a view is made
 
 
 # --- sum ------------------------------------------------------------------------------------------
@@ -187,7 +188,10 @@ class MeanAll(Mean):
     saved_names = "self_sym_numel=self.numel self_sym_sizes=self.sizes"
 
     def vjp_kernel_for(self, shape: tuple[int, ...]) -> Any:
-        return None if self.dtype else kernels.bound(kernels.spread, shape, math.prod(shape) or 1)
+        n = math.prod(shape)
+        if self.dtype is not None or n > _LITTLE:  # where a view costs less than a copy
+            return None
+        return kernels.bound(kernels.spread, shape, n or 1)
 
     samples = drawn(real=[(2, 3), ()], complex=[(3,)])
 
