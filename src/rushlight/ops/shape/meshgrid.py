@@ -254,9 +254,8 @@ class Cross(Bilinear):
     lies = "rows"
 
     def forward(self, a: Any, b: Any) -> Any:
-        d = (self.dim,)
-        first, second = v.roll(a, (-1,), d) * v.roll(b, (-2,), d), v.roll(a, (-2,), d)
-        return v.contiguous(first - second * v.roll(b, (-1,), d))
+        d = (self.dim,)  # a[i] b[i + 1] - a[i + 1] b[i] stands one place too far on
+        return v.contiguous(v.roll(a * v.roll(b, (-1,), d) - v.roll(a, (-1,), d) * b, (-1,), d))
 
     def left(self, g: Any, b: Any, shape: tuple[int, ...]) -> Any:
         return Cross(self.dim).forward(b, g)
@@ -306,7 +305,7 @@ def cross(input: Any, other: Any, dim: Any = None) -> Any:
     return _cross(input, other, dim)
 
 
-@function(out=True, name="cross", method=False, free=False, namespace="linalg")
+@function(out=True, name="cross", method=False, free=False, namespace="linalg", settles=True)
 def _linalg_cross(input: Any, other: Any, *, dim: int = -1) -> Any:
     """The vector product along a dimension of size 3.
 
