@@ -100,6 +100,18 @@ def test_what_depends_on_values_is_asked_each_time() -> None:
         assert torch.tensor([7]).div(torch.tensor([2]), rounding_mode=rounding_mode).item() == 3
         with pytest.raises(RuntimeError, match="ZeroDivisionError"):
             torch.tensor([7]).div(torch.tensor([0]), rounding_mode=rounding_mode)
+    for function in (torch.remainder, torch.fmod, torch.floor_divide):
+        for divisor in (2, 4, 2, 0):
+            if divisor:
+                want = {"fmod": 7 % divisor, "remainder": 7 % divisor}.get(
+                    function.__name__, 7 // divisor
+                )
+                assert function(torch.tensor([7]), divisor).item() == want
+                assert function(torch.tensor([7]), torch.tensor([divisor])).item() == want
+            else:
+                for zero in (divisor, torch.tensor([divisor])):
+                    with pytest.raises(RuntimeError, match="ZeroDivisionError"):
+                        function(torch.tensor([7]), zero)
     for function in (torch.quantile, torch.nanquantile):
         assert function(x, torch.tensor(0.5)).item() == 4.5
         with pytest.raises(RuntimeError, match="values must be in the range"):

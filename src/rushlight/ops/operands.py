@@ -35,7 +35,8 @@ def check_integers(kernel: str, input: Any, other: Any) -> None:
     if common is dtypes.bool_ or common.is_complex:
         raise not_implemented(kernel, common)
     if common.numpy.kind in "iu":
-        observer.keep_nothing()  # its values decide: see Note [What may be kept]
+        if isinstance(other, TensorBase):
+            observer.keep_nothing()  # its values decide: see Note [What may be kept]
         if has_zero(other, common):
             raise RuntimeError("ZeroDivisionError")
 

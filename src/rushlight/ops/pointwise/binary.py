@@ -152,7 +152,7 @@ _implement_division("remainder", "remainder_cpu", REMAINDER)
 _implement_division("floor_divide", "div_floor_cpu", DivFloor())
 
 
-@function(out=True, inplace=True)
+@function(out=True, inplace=True, settles=True)
 def fmod(input: Any, other: Any) -> Any:
     """What is left after division, with the sign of `input`.
 
@@ -166,7 +166,7 @@ def fmod(input: Any, other: Any) -> Any:
     return shared_op(FmodNumber, number_beside(input, operand(other))), (input,)
 
 
-@function(out=True, inplace=True)
+@function(out=True, inplace=True, settles=True)
 def remainder(input: Any, other: Any) -> Any:
     """What is left after division, with the sign of `other`: Python's `%`.
 
@@ -188,7 +188,7 @@ def remainder(input: Any, other: Any) -> Any:
     return REMAINDER_OF_NUMBER, (input, other)
 
 
-@function(out=True, inplace=True)
+@function(out=True, inplace=True, settles=True)
 def floor_divide(input: Any, other: Any) -> Any:
     """Divide and round down: Python's `//`.
 
