@@ -7,7 +7,6 @@ gives None where it does not apply.
 
 from __future__ import annotations
 
-import functools
 import math
 from typing import Any, Final
 
@@ -123,12 +122,12 @@ def layer_norm(x: Array, w: Array, b: Array, width: int, eps: float) -> Any:
     lead, n = x.shape[: x.ndim - width], math.prod(x.shape[x.ndim - width :])
     if n == 0:
         return None
-    kernel = _bound_norm_kernel("layer_norm", w is not None, b is not None, eps)
+    kernel = _norm_kernel("layer_norm", w, b)
     if kernel is not None and type(x) is np.ndarray:
         given = [t for t in (x, w, b) if type(t) is np.ndarray]
         if x.ndim != 2 or width != 1:
             given = [x.reshape(-1, n), *[t.reshape(-1) for t in given[1:]]]
-        found = kernel(*given)
+        found = kernel.bind(eps)(*given)
         if found is not None:
             y, stay = found[0], (*lead, *(1,) * width)
             shaped = y if y.shape == x.shape else y.reshape(x.shape)
@@ -233,13 +232,6 @@ def _norm_kernel(title: str, w: Array, b: Array) -> Any:
     """The kernel of a normalisation with these weights; None if there is none."""
     weighs = _NORMS.get((w is not None, b is not None))
     return None if weighs is None else table.get(title + weighs)
-
-
-@functools.lru_cache(maxsize=64)
-def _bound_norm_kernel(title: str, weighs: bool, shifts: bool, eps: float) -> Any:
-    """The same, with its number."""
-    kernel = _norm_kernel(title, weighs or None, shifts or None)
-    return None if kernel is None else kernel.bind(eps)
 
 
 def _back_kernel(title: str, w: Array, wants: tuple[bool, bool, bool]) -> Any:

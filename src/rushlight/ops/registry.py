@@ -415,7 +415,7 @@ def _answer(name: str, fn: Callable[..., Any], args: tuple[Any, ...]) -> Any:
         raise NotImplementedError(f"no op answers to the word {name!r} on tensors")
     if memo is None:
         memo = _words[name] = Memo()
-    return ask(memo, answer, None, beside_tensors(args), {})
+    return ask(memo, answer, None, tuple(beside_tensors(args)), {})
 
 
 register(TensorBase, Kind(10, _answer))
