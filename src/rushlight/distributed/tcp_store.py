@@ -175,7 +175,8 @@ class Client:
                         f"The client socket has timed out after "
                         f"{self.timeout.total_seconds() * 1000:.0f}ms while trying to connect to "
                         f"({self.host}, {self.port}).\nIs the process with rank 0 running, and "
-                        "does it serve this port (MASTER_ADDR and MASTER_PORT are the same everywhere)?"
+                        "does it serve this port? MASTER_ADDR and MASTER_PORT have to be the same "
+                        "in all processes."
                     ) from error
                 time.sleep(pause)
                 pause = min(2 * pause, 0.5)
