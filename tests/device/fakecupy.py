@@ -788,9 +788,22 @@ class CUDARuntimeError(RuntimeError):
     """What the CUDA runtime raises."""
 
 
+class Event:
+    """A mark on a stream, which is passed at once."""
+
+    done = True
+
+    def __init__(self, disable_timing: bool = False) -> None:
+        pass
+
+    def record(self, stream: Any) -> None:
+        pass
+
+
 _STREAM = types.SimpleNamespace(ptr=0, synchronize=lambda: None)
 cuda = types.SimpleNamespace(
     Device=Device,
+    Event=Event,
     MemoryPointer=MemoryPointer,
     get_current_stream=lambda: _STREAM,
     nccl=fakenccl,

@@ -135,5 +135,8 @@ class NcclCommunicator:
         else:
             waiting.append((is_send, call))
 
+    def abort(self) -> None:
+        self._world.barrier.abort()
+
     def destroy(self) -> None:
         self._world = _World(1)

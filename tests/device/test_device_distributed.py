@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Callable, Iterator
 from datetime import timedelta
 from typing import Any
@@ -87,7 +88,7 @@ def on_ranks(n: int, body: Callable[[NCCLTransport, int], Any]) -> list[Any]:
 
     def run(rank: int) -> None:
         try:
-            found[rank] = body(NCCLTransport(store, rank, n, "test", 30.0), rank)
+            found[rank] = body(NCCLTransport(store, rank, range(n), "test", 30.0), rank)
         except BaseException as error:
             found[rank] = error
 
@@ -167,3 +168,60 @@ def test_every_collective_on_three_ranks() -> None:
             "all_to_all": [[10.0 * i + rank] * (rank + 1) for i in range(3)],
             "message": [0.0, 1.0] if rank == 2 else [0.0, 0.0],
         }, rank
+
+
+class Never:
+    """An event of a collective that does not end."""
+
+    done = False
+
+    def __init__(self, disable_timing: bool = False) -> None:
+        pass
+
+    def record(self, stream: Any) -> None:
+        pass
+
+
+class Lost:
+    """An attendance from which rank 1 is gone."""
+
+    def lost(self, ranks: Any, since: float) -> list[int]:
+        return [rank for rank in ranks if rank == 1]
+
+
+@pytest.mark.skipif(REAL, reason="NCCL wants a GPU for each rank, and there may be one")
+@pytest.mark.parametrize(
+    ("seconds", "attendance", "text"),
+    [
+        (0.1, None, "Timed out waiting 100ms for all_reduce of test"),
+        (60.0, Lost(), "Connection closed by peer: rank 1 ended during all_reduce of test"),
+    ],
+    ids=["hangs", "dies"],
+)
+def test_a_rank_that_does_not_come(
+    seconds: float, attendance: Any, text: str, cupy: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The watchdog aborts the communicator; what is called then raises, and says why."""
+    monkeypatch.setattr(cupy.cuda, "Event", Never)
+    store = dist.HashStore()
+    found: list[str] = []
+
+    def run(rank: int) -> None:
+        t = NCCLTransport(store, rank, range(2), "test", seconds, attendance)
+        x = torch.ones(1, device="cuda")
+        t.all_reduce(x, ReduceOp.SUM, False)
+        assert t._watchdog is not None
+        while not t._watchdog.trouble:
+            time.sleep(0.01)
+        try:
+            t.all_reduce(x, ReduceOp.SUM, False)
+        except dist.DistBackendError as error:
+            found.append(str(error))
+        t.close()
+
+    threads = [threading.Thread(target=run, args=(rank,)) for rank in range(2)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(found) == 2 and all(line.startswith(text) for line in found)

@@ -12,7 +12,8 @@ from datetime import timedelta
 from typing import Any
 from urllib.parse import urlparse
 
-from rushlight.distributed import nccl, process_group, world
+from rushlight.arrays import nccl as gpu
+from rushlight.distributed import attendance, nccl, process_group, world
 from rushlight.distributed.constants import default_pg_nccl_timeout, default_pg_timeout
 from rushlight.distributed.process_group import (
     Backend,
@@ -65,7 +66,7 @@ def is_gloo_available() -> bool:
 
 def is_nccl_available() -> bool:
     """is_nccl_available() -> bool: whether CuPy is here with NCCL and a GPU."""
-    return nccl.is_available()
+    return gpu.is_available()
 
 
 def is_ucc_available() -> bool:
@@ -215,22 +216,42 @@ def _make(
     transports: dict[str, Any] = {}
     size, seconds = len(ranks), limit.total_seconds()
     backends = config.device_backend_map
-    by_nccl = backends.get("cuda") == "nccl" and ("cpu" not in backends or nccl.is_available())
-    if by_nccl:
-        if not nccl.is_available():
-            raise RuntimeError(
-                "Distributed package doesn't have NCCL built in: it needs CuPy with NCCL, and a "
-                "GPU.\nWithout GPUs take the backend gloo."
-            )
-        transports["cuda"] = nccl.NCCLTransport(store, rank, size, f"group {name}", seconds)
     if "cpu" in backends:
         transports["cpu"] = (
             SoloTransport()
             if size == 1
             else _over_mpi(ranks, rank, store, name, seconds, place, host)
         )
-        transports.setdefault("cuda", transports["cpu"])
+        transports["cuda"] = transports["cpu"]
+    if backends.get("cuda") == "nccl":
+        if not gpu.is_available():
+            raise RuntimeError(
+                "Distributed package doesn't have NCCL built in: it needs CuPy with NCCL, and a "
+                "GPU.\nWithout GPUs take the backend gloo."
+            )
+        attending = _attend(store, rank, size, host) if size > 1 else None
+        transports["cuda"] = nccl.NCCLTransport(
+            store, rank, ranks, f"group {name}", seconds, attending
+        )
     return ProcessGroup(ranks, rank, config, transports, store, limit, name, "undefined")
+
+
+def _attend(store: Any, rank: int, size: int, host: str) -> Any:
+    """Who is there, for a group that MPI does not serve."""
+    if (entered := world.current()) is not None:
+        return entered.attendance
+    if not _attendance:
+        started = attendance.start(
+            rank, host,
+            lambda port: store.set("rushlight/attendance", str(port)),
+            lambda: int(store.get("rushlight/attendance")),
+            lambda: "in a program on a GPU",
+        )  # fmt: skip
+        _attendance.append(started)
+    return _attendance[0]
+
+
+_attendance: list[Any] = []
 
 
 def _over_mpi(

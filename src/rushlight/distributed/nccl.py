@@ -1,7 +1,8 @@
 """Collectives of GPU tensors by NCCL, through CuPy: one communicator a group.
 
 They run on the current stream, in the order in which they are called, as kernels do: what is
-computed next sees the result, and the host waits for nothing. `wait()` therefore returns at once.
+computed next sees the result, and the host waits for nothing: `wait()` returns at once. A watchdog
+ends what another process keeps waiting too long.
 """
 
 from __future__ import annotations
@@ -10,15 +11,17 @@ import base64
 from collections.abc import Callable, Sequence
 from typing import Any, Final
 
-from rushlight.arrays.host import in_memory, put_off
+from rushlight.arrays import nccl as gpu
+from rushlight.arrays.host import put_off
 from rushlight.autograd.grad_mode import no_grad
 from rushlight.autograd.graph import increment_version
 from rushlight.distributed.errors import DistBackendError
 from rushlight.distributed.reduce_op import ReduceOp
+from rushlight.distributed.watchdog import Watchdog
 from rushlight.distributed.work import Work, finished
 from rushlight.ops.registry import functions
 
-__all__ = ["NCCLTransport", "is_available"]
+__all__ = ["NCCLTransport"]
 __dir__ = __all__.copy
 
 # NCCL's numbers of dtypes, and how many of them an element is.
@@ -33,28 +36,18 @@ _OPS: Final = {
 }  # fmt: skip
 
 
-def is_available() -> bool:
-    """Whether CuPy is here with NCCL and a GPU."""
-    try:
-        from cupy.cuda import nccl, runtime
-    except ImportError:
-        return False
-    try:
-        return bool(nccl.available) and runtime.getDeviceCount() > 0
-    except runtime.CUDARuntimeError:
-        return False
-
-
 class NCCLTransport:
     """The collectives of one group. Ranks here are ranks in the group."""
 
     name = "nccl"
 
-    def __init__(self, store: Any, rank: int, size: int, label: str, seconds: float) -> None:
-        from cupy.cuda import nccl
-
-        self._nccl = nccl
-        self.rank, self.size, self.label, self.seconds = rank, size, label, seconds
+    def __init__(
+        self, store: Any, rank: int, ranks: Sequence[int], label: str, seconds: float,
+        attendance: Any = None,
+    ) -> None:  # fmt: skip
+        self._nccl = nccl = gpu.library()
+        size = len(ranks)
+        self.rank, self.size, self.label = rank, size, label
         if rank == 0:
             number = nccl.get_unique_id()
             store.set("rushlight/nccl", base64.b64encode(bytes(x & 0xFF for x in number)))
@@ -67,18 +60,35 @@ class NCCLTransport:
                 f"NCCL error in {label}: {error}\nEach rank needs a GPU of its own: call "
                 "torch.cuda.set_device(local_rank) before init_process_group."
             ) from error
+        self._watchdog = (
+            Watchdog(self._communicator.abort, ranks, attendance, seconds, label)
+            if size > 1
+            else None
+        )
 
-    def _stream(self) -> int:
-        import cupy
+    @property
+    def seconds(self) -> float:
+        """How long a collective may take."""
+        return 0.0 if self._watchdog is None else self._watchdog.seconds
 
-        return int(cupy.cuda.get_current_stream().ptr)
+    @seconds.setter
+    def seconds(self, value: float) -> None:
+        if self._watchdog is not None:
+            self._watchdog.seconds = value
 
-    def _run(self, result: list[Any], call: Callable[[int], None]) -> Work:
+    def _run(self, name: str, result: list[Any], call: Callable[[int], None]) -> Work:
+        watchdog = self._watchdog
+        if watchdog is not None:
+            watchdog.check()
+        stream = gpu.stream()
         try:
-            call(self._stream())
+            call(int(stream.ptr))
         except self._nccl.NcclError as error:
-            raise DistBackendError(f"NCCL error in {self.label}: {error}") from error
-        return finished(result)
+            raise DistBackendError(f"NCCL error in {name} of {self.label}: {error}") from error
+        if watchdog is None:
+            return finished(result)
+        watchdog.started(name, gpu.mark(stream))
+        return Work(lambda: True, watchdog.check, result)
 
     def _kind(self, tensor: Any) -> tuple[int, int]:
         name = str(tensor.dtype).removeprefix("torch.")
@@ -102,7 +112,7 @@ class NCCLTransport:
             self._communicator.allReduce(p, p, count, kind, self._number(op), stream)
             _home(tensor, at)
 
-        return self._run([tensor], call)
+        return self._run("all_reduce", [tensor], call)
 
     def reduce(self, tensor: Any, root: int, op: ReduceOp, alone: bool) -> Work:
         at = _dense(tensor)
@@ -114,7 +124,7 @@ class NCCLTransport:
             if self.rank == root:
                 _home(tensor, at)
 
-        return self._run([tensor], call)
+        return self._run("reduce", [tensor], call)
 
     def reduce_scatter(self, output: Any, inputs: Sequence[Any], op: ReduceOp, alone: bool) -> Work:
         given = _row(inputs)
@@ -127,7 +137,7 @@ class NCCLTransport:
             )
             _home(output, at)
 
-        return self._run([output], call)
+        return self._run("reduce_scatter", [output], call)
 
     # --- moves ---
     def broadcast(self, tensor: Any, root: int, alone: bool) -> Work:
@@ -138,7 +148,7 @@ class NCCLTransport:
             self._communicator.broadcast(p, p, tensor.nbytes, _BYTES, root, stream)
             _home(tensor, at)
 
-        return self._run([tensor], call)
+        return self._run("broadcast", [tensor], call)
 
     def all_gather(self, outputs: Sequence[Any], tensor: Any, alone: bool) -> Work:
         given = _dense(tensor)
@@ -150,7 +160,7 @@ class NCCLTransport:
             )
             _spread(row, outputs)
 
-        return self._run(list(outputs), call)
+        return self._run("all_gather", list(outputs), call)
 
     def gather(self, outputs: Sequence[Any] | None, tensor: Any, root: int, alone: bool) -> Work:
         given = _dense(tensor)
@@ -166,7 +176,7 @@ class NCCLTransport:
             for t, landed in zip(into, at):
                 _home(t, landed)
 
-        return self._run(into or [tensor], call)
+        return self._run("gather", into or [tensor], call)
 
     def scatter(self, tensor: Any, inputs: Sequence[Any] | None, root: int, alone: bool) -> Work:
         at = _dense(tensor)
@@ -180,7 +190,7 @@ class NCCLTransport:
             self._nccl.groupEnd()
             _home(tensor, at)
 
-        return self._run([tensor], call)
+        return self._run("scatter", [tensor], call)
 
     def all_to_all(self, outputs: Sequence[Any], inputs: Sequence[Any], alone: bool) -> Work:
         given = [_dense(t) for t in inputs]
@@ -195,20 +205,21 @@ class NCCLTransport:
             for t, landed in zip(outputs, at):
                 _home(t, landed)
 
-        return self._run(list(outputs), call)
+        return self._run("all_to_all", list(outputs), call)
 
     def barrier(self, alone: bool, seconds: float | None = None) -> Work:
-        import cupy
-
         token = functions["zeros"]((1,), device="cuda")
         work = self.all_reduce(token, ReduceOp.SUM, alone)
-        cupy.cuda.get_current_stream().synchronize()
+        gpu.stream().synchronize()  # returns when the communicator is aborted
+        if self._watchdog is not None:
+            self._watchdog.check()
         return work
 
     # --- messages ---
     def send(self, tensor: Any, to: int, tag: int, alone: bool) -> Work:
         given = _dense(tensor)
         return self._run(
+            "send",
             [tensor],
             lambda s: self._communicator.send(_pointer(given), given.nbytes, _BYTES, to, s),
         )
@@ -222,10 +233,14 @@ class NCCLTransport:
             self._communicator.recv(_pointer(at), at.nbytes, _BYTES, source, stream)
             _home(tensor, at)
 
-        return self._run([tensor], call)
+        return self._run("receive", [tensor], call)
 
     def close(self) -> None:
         """Give the communicator back."""
+        if self._watchdog is not None:
+            self._watchdog.close()
+            if self._watchdog.trouble:
+                return  # it was aborted
         self._communicator.destroy()
 
 
@@ -237,12 +252,12 @@ def _dense(tensor: Any) -> Any:
 
 
 def _pointer(tensor: Any) -> int:
-    return int(in_memory(tensor._array).data.ptr)
+    return gpu.address(tensor._array)
 
 
 def _home(tensor: Any, at: Any) -> None:
     """Bring what NCCL has written to the tensor it is for; autograd is told of the write."""
-    if in_memory(tensor._array).data.ptr == _pointer(at):
+    if _pointer(tensor) == _pointer(at):
         increment_version(tensor)
         return
     with no_grad():

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from datetime import timedelta
 from typing import Any, Final
 
-from rushlight.distributed import nccl
+from rushlight.arrays import nccl as gpu
 from rushlight.distributed.reduce_op import ReduceOp
 from rushlight.distributed.work import Work, together
 from rushlight.ops.registry import functions
@@ -52,7 +52,7 @@ class BackendConfig:
         self.given = backend
         if backend == "undefined":
             self.device_backend_map = {"cpu": "gloo"}
-            if nccl.is_available():
+            if gpu.is_available():
                 self.device_backend_map["cuda"] = "nccl"
         elif ":" in backend:
             pairs = [pair.split(":") for pair in backend.lower().split(",")]
