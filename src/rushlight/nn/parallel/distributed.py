@@ -281,8 +281,8 @@ class DistributedDataParallel(ModuleSync, Joinable):
         if self.process_group != _get_default_group():
             raise RuntimeError(
                 "DDP Pickling/Unpickling are only supported when using DDP with the default "
-                "process group. That is, when you have called init_process_group and have not passed "
-                "process_group argument to DDP constructor"
+                "process group. That is, when you have called init_process_group and have not "
+                "passed process_group argument to DDP constructor"
             )
 
     def __getstate__(self) -> dict[str, Any]:
@@ -475,8 +475,8 @@ class DistributedDataParallel(ModuleSync, Joinable):
             warnings.warn(
                 "You passed find_unused_parameters=true to DistributedDataParallel, "
                 "`_set_static_graph` will detect unused parameters automatically, so you do not "
-                "need to set find_unused_parameters=true, just be sure these unused parameters will not "
-                "change during training loop while calling `_set_static_graph`.",
+                "need to set find_unused_parameters=true, just be sure these unused parameters "
+                "will not change during training loop while calling `_set_static_graph`.",
                 stacklevel=2,
             )
 
@@ -489,7 +489,7 @@ class DistributedDataParallel(ModuleSync, Joinable):
     @staticmethod
     def _get_data_parallel_params(module: Any, named_params: bool = False) -> Iterator[Any]:
         """The parameters of a module that `DistributedDataParallel` takes care of."""
-        ignored = getattr(module, "parameters_to_ignore", set())
+        ignored: set[str] = getattr(module, "parameters_to_ignore", set())
         inner = module.module if isinstance(module, DistributedDataParallel) else module
         for name, p in inner.named_parameters():
             if name not in ignored:

@@ -45,9 +45,9 @@ _UNFINISHED = (
 )
 _TWICE = (
     "Expected to mark a variable ready only once. Either a parameter was used outside of "
-    "`forward`, or it got its gradient in several backward passes, one inside the other (as with checkpoints "
-    "that share it and have use_reentrant=True). Where the graph is the same in every iteration, "
-    "static_graph=True allows this."
+    "`forward`, or it got its gradient in several backward passes, one inside the other (as with "
+    "checkpoints that share it and have use_reentrant=True). Where the graph is the same in every "
+    "iteration, static_graph=True allows this."
 )
 _CHANGED = (
     "Your training graph has changed in this iteration, e.g., one parameter is used in first "
@@ -171,7 +171,7 @@ class Reducer:
 
     # --- one iteration ----------------------------------------------------------------------------
     def prepare_for_backward(self, outputs: Sequence[Any] | None) -> None:
-        """A forward pass is over: expect gradients. Without outputs all parameters count as used."""
+        """A forward pass is over: expect gradients. Without outputs all parameters count."""
         self.check_finished()
         for bucket in self.buckets:
             bucket.pending = len(bucket.indices)
