@@ -46,8 +46,11 @@ def run_ranks(library: str, program: Path, n: int, *arguments: str) -> list[Any]
         processes.append(
             subprocess.Popen(
                 [sys.executable, str(program), library, *arguments],
-                env=env, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-            )  # fmt: skip
+                env=env,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                text=True,
+            )
         )
     try:
         ended = [(*p.communicate(timeout=300), p.returncode) for p in processes]

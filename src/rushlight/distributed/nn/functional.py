@@ -44,8 +44,9 @@ class _Broadcast(Function):
     @staticmethod
     def backward(ctx: Any, g: Any) -> Any:
         total = _Reduce.apply(ctx.src, dist.ReduceOp.SUM, ctx.group, g)
-        mine = dist.get_rank() == ctx.src
-        return None, None, total if mine else functions["zeros_like"](total)
+        if dist.get_rank() != ctx.src:
+            total.zero_()  # in place: it stays connected, and takes part in second derivatives
+        return None, None, total
 
 
 class _Reduce(Function):
