@@ -14,6 +14,7 @@ from typing import Any
 torch: Any = importlib.import_module(sys.argv[1])
 dist = torch.distributed
 F: Any = importlib.import_module(f"{sys.argv[1]}.distributed.nn.functional")
+FC: Any = importlib.import_module(f"{sys.argv[1]}.distributed._functional_collectives")
 
 
 def given(*shape: int) -> Any:
@@ -77,6 +78,20 @@ CASES: dict[str, tuple[Callable[[Any], Any], tuple[int, ...]]] = {
     "uneven all_to_all_single": (uneven_all_to_all_of, (3, 2)),
     "all_reduce": (lambda x: F.all_reduce(x), (3,)),
     "all_reduce of a transpose": (lambda x: F.all_reduce(x.t()), (2, 3)),
+    "functional all_reduce": (lambda x: FC.all_reduce(x, "sum", dist.group.WORLD), (3,)),
+    "functional all_gather": (
+        lambda x: FC.all_gather_tensor_autograd(x, 1, dist.group.WORLD),
+        (2, 2),
+    ),
+    "functional reduce_scatter": (
+        lambda x: FC.reduce_scatter_tensor_autograd(x, "sum", 1, dist.group.WORLD),
+        (2, 4),
+    ),
+    "functional all_to_all": (
+        lambda x: FC.all_to_all_single_autograd(x, None, None, dist.group.WORLD),
+        (2, 2),
+    ),
+    "functional permute": (lambda x: FC.permute_tensor(x, [1, 0], dist.group.WORLD), (3,)),
 }
 
 

@@ -41,6 +41,15 @@ EXPECTED: dict[str, tuple[Callable[[Any, Any], Any], tuple[int, ...]]] = {
     ),
     "all_reduce": (lambda a, b: [(a + b,), (a + b,)], (3,)),
     "all_reduce of a transpose": (lambda a, b: [((a + b).t(),)] * 2, (2, 3)),
+    "functional all_reduce": (lambda a, b: [(a + b,)] * 2, (3,)),
+    "functional all_gather": (lambda a, b: [(torch.cat([a, b], 1),)] * 2, (2, 2)),
+    "functional reduce_scatter": (
+        lambda a, b: [((a + b)[:, :2],), ((a + b)[:, 2:],)], (2, 4)
+    ),
+    "functional all_to_all": (
+        lambda a, b: [(torch.cat([a[:1], b[:1]]),), (torch.cat([a[1:], b[1:]]),)], (2, 2)
+    ),
+    "functional permute": (lambda a, b: [(b,), (a,)], (3,)),
     "_all_gather_base": (lambda a, b: [(torch.cat([a, b]),)] * 2, (2, 2)),
 }  # fmt: skip
 
