@@ -53,10 +53,11 @@ def run_ranks(library: str, program: Path, n: int, *arguments: str) -> list[Any]
             )
         )
     try:
-        ended = [(*p.communicate(timeout=300), p.returncode) for p in processes]
+        ended = [(*p.communicate(timeout=120), p.returncode) for p in processes]
     finally:
         for p in processes:
             p.kill()
+            p.communicate()
     for rank, (out, err, status) in enumerate(ended):
         assert status == 0, f"rank {rank} of {program.name} ended with {status}\n{out}\n{err}"
     return [json.loads(out.splitlines()[-1]) for out, _, _ in ended]
