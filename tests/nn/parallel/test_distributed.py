@@ -91,7 +91,7 @@ def test_gradients_add_up_without_sync(behaviour: list[Any]) -> None:
 def test_buffers_are_those_of_process_0(behaviour: list[Any]) -> None:
     first, second = behaviour[0]["buffers"], behaviour[1]["buffers"]
     assert first[0] != second[0], "a forward pass changes them, after they were sent"
-    assert first[4] == second[4] == [[True]]
+    assert first[4] == second[4] == [[False]], "after a pass without gradients nothing is sent"
     assert first[5] != second[5], "nobody sent them"
 
 
@@ -114,12 +114,8 @@ def test_hooks_average_what_they_are_given(behaviour: list[Any]) -> None:
         for name in ("fp16", "fp16 wrapper"):
             assert found[f"{name} {views}"] != plain, "16 bits round"
             assert_close(found[f"{name} {views}"], plain, 1e-2)
-    assert [seen[:2] for seen in found["seen"][-4:]] == [
-        [0, False],
-        [1, False],
-        [2, False],
-        [3, True],
-    ]
+    sent = [seen[:2] for seen in found["seen"][:3]]
+    assert sent == [[0, True], [0, False], [1, True]], "one bucket in the first pass, then two"
 
 
 @needs_torch
