@@ -75,14 +75,14 @@ def sgd(parameters: Any) -> Any:
 
 
 def train(
-    make: Any, batch: Any, loss: Any, dtype: Any, options: dict[str, Any], make_optimizer: Any = adam
+    make: Any, batch: Any, loss: Any, dtype: Any, options: dict[str, Any], how: Any = adam
 ) -> dict[str, Any]:  # fmt: skip
     rank, n = dist.get_rank(), dist.get_world_size()
     torch.manual_seed(rank)  # process 0 gives its parameters to the others
     net = DDP(make().to(dtype), **options)
     torch.manual_seed(0)
     alone = make().to(dtype)
-    optimizers = [make_optimizer(m.parameters()) for m in (net, alone)]
+    optimizers = [how(m.parameters()) for m in (net, alone)]
     data = torch.Generator().manual_seed(5)
     losses = []
     for _ in range(STEPS):

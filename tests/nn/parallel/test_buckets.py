@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import rushlight as torch
-from rushlight.nn.parallel.buckets import Bucket, GradBucket, assign_buckets
+from rushlight.distributed import GradBucket
+from rushlight.nn.parallel.buckets import Bucket, assign_buckets
 
 
 def test_a_bucket_is_closed_when_it_is_full() -> None:

@@ -445,8 +445,8 @@ class DistributedDataParallel(ModuleSync, Joinable):
         self.reducer.hook = (state, hook)
 
     def _check_annotations(self, hook: Callable[..., Any]) -> None:
+        from rushlight.distributed.grad_bucket import GradBucket
         from rushlight.futures import Future
-        from rushlight.nn.parallel.buckets import GradBucket
         from rushlight.tensor import Tensor
 
         signature = inspect.signature(hook)

@@ -27,11 +27,11 @@ def map_tensors(change: Callable[[Any], Any], found: Any) -> Any:
             changed[key] = map_tensors(change, part)
         return changed
     if dataclasses.is_dataclass(found) and not isinstance(found, type):
-        changed = copy.copy(found)
+        twin: Any = copy.copy(found)
         for field in dataclasses.fields(found):
             part = map_tensors(change, getattr(found, field.name))
-            object.__setattr__(changed, field.name, part)  # the dataclass may be frozen
-        return changed
+            object.__setattr__(twin, field.name, part)  # the dataclass may be frozen
+        return twin
     return found
 
 

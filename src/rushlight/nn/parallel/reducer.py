@@ -29,8 +29,9 @@ from typing import Any
 
 from rushlight.autograd.grad_mode import no_grad
 from rushlight.autograd.variable import Variable
+from rushlight.distributed.grad_bucket import GradBucket
 from rushlight.dtypes import int32, int64
-from rushlight.nn.parallel.buckets import Bucket, GradBucket, assign_buckets
+from rushlight.nn.parallel.buckets import Bucket, assign_buckets
 from rushlight.ops.registry import functions
 
 __all__ = ["Reducer"]

@@ -10,10 +10,11 @@ import pytest
 import rushlight as torch
 from rushlight import distributed as dist
 from rushlight import nn
+from rushlight.distributed import GradBucket
 from rushlight.distributed.algorithms import ddp_comm_hooks
 from rushlight.distributed.algorithms.ddp_comm_hooks import default_hooks
 from rushlight.nn.parallel import DistributedDataParallel as DDP
-from rushlight.nn.parallel.buckets import Bucket, GradBucket
+from rushlight.nn.parallel.buckets import Bucket
 
 
 @pytest.fixture(autouse=True)

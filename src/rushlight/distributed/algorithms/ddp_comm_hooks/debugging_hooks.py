@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from rushlight.distributed.grad_bucket import GradBucket
 from rushlight.futures import Future
-from rushlight.nn.parallel.buckets import GradBucket
 from rushlight.tensor import Tensor
 
 __all__ = ["noop_hook"]

@@ -11,8 +11,8 @@ from collections.abc import Callable
 from typing import Any
 
 from rushlight import dtypes
+from rushlight.distributed.grad_bucket import GradBucket
 from rushlight.futures import Future
-from rushlight.nn.parallel.buckets import GradBucket
 from rushlight.tensor import Tensor
 
 __all__ = [
@@ -27,7 +27,7 @@ def _average(group: Any, t: Any) -> Future[Any]:
     from rushlight import distributed as dist
 
     t.div_(dist.get_world_size(group))
-    work = dist.all_reduce(t, group=group, async_op=True)
+    work: Any = dist.all_reduce(t, group=group, async_op=True)
     averaged: Future[Any] = work.get_future().then(lambda future: future.value()[0])
     return averaged
 
