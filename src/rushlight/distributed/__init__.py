@@ -130,8 +130,7 @@ def _get_default_store() -> _typing.Any:
 # Imported when first used.
 _LATER = {
     "constants": "", "distributed_c10d": "",
-    "GradBucket": "grad_bucket", "_functional_collectives": "", "algorithms": "", "elastic": "",
-    "nn": "",
+    "GradBucket": "grad_bucket", "_functional_collectives": "", "algorithms": "", "nn": "",
 }  # fmt: skip
 
 if _typing.TYPE_CHECKING:

@@ -180,3 +180,10 @@ def test_a_dropped_wrapper_leaves_the_parameters() -> None:
     del ddp
     gc.collect()
     assert not net.weight._post_accumulate_grad_hooks
+
+
+def test_a_sparse_gradient_is_refused() -> None:
+    ddp = DDP(nn.Embedding(3, 2, sparse=True))
+    y = ddp(torch.tensor([1]))
+    with pytest.raises(RuntimeError, match="make the embedding with sparse=False"):
+        y.sum().backward()

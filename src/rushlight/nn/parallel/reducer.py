@@ -243,6 +243,11 @@ class Reducer:
         """Copy a gradient into its place, divided as far as that is not up to a hook."""
         grad = parameter.grad
         share = 1.0 if self.hook is not None else 1.0 / self.divisor
+        if grad is not None and grad.is_sparse:
+            raise RuntimeError(
+                "DistributedDataParallel averages dense gradients, and got a sparse one: make the "
+                "embedding with sparse=False"
+            )
         if grad is None:
             view.zero_()
         elif grad is view:
