@@ -103,7 +103,7 @@ from rushlight.missing import face as _face
 
 __all__ = [
     "Backend", "BackendConfig", "DistBackendError", "DistError", "DistNetworkError",
-    "DistStoreError", "FileStore", "GroupMember", "HashStore", "P2POp", "PrefixStore",
+    "DistStoreError", "FileStore", "GradBucket", "GroupMember", "HashStore", "P2POp", "PrefixStore",
     "ProcessGroup", "QueueEmptyError", "ReduceOp", "Store", "TCPStore", "Work", "all_gather",
     "all_gather_coalesced", "all_gather_into_tensor", "all_gather_object", "all_gather_single",
     "all_reduce", "all_reduce_coalesced", "all_to_all", "all_to_all_single", "barrier",
@@ -132,7 +132,10 @@ def _get_default_store() -> _typing.Any:
 # Imported when first used.
 _LATER = {
     "constants": "", "distributed_c10d": "",
+    "GradBucket": "grad_bucket", "_functional_collectives": "", "algorithms": "", "nn": "",
 }  # fmt: skip
 
-if not _typing.TYPE_CHECKING:
+if _typing.TYPE_CHECKING:
+    from rushlight.distributed.grad_bucket import GradBucket
+else:
     __getattr__, __dir__ = _face("torch.distributed", globals(), _LATER)
