@@ -43,7 +43,8 @@ class Cluster:
     a rank's processor that communication takes away from computing while it runs: 0 where the
     network hardware does the work, 1 where the core that computes must also copy and add.
     `jitter` is the standard deviation of a rank's compute time, as a share of it: all wait for the
-    slowest. `overhead` are seconds that each collective takes beside its messages. `algorithms`
+    slowest. A rank copies gradients into buckets, and sums out of them, at `copy_bandwidth` bytes
+    a second, in the time of its own. `overhead` are seconds that each collective takes beside its messages. `algorithms`
     are those that the communication library has.
 
     `measured` replaces the formulas where all-reduces were timed: pairs of bytes and seconds, for
@@ -55,6 +56,7 @@ class Cluster:
     per_host: int = 1
     nics: int = 1
     reduce_bandwidth: float = float("inf")
+    copy_bandwidth: float = float("inf")
     steal: float = 0.0
     jitter: float = 0.0
     overhead: float = 0.0

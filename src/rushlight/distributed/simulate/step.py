@@ -32,7 +32,8 @@ class Step:
     """What a step takes, in seconds from its start.
 
     `alone` is the step of one rank with the whole work to itself, `compute` what a rank of this
-    step computes, `exposed` what it waits for others, `seconds` all of it.
+    step computes, `seconds` all of it; `exposed`, the difference, is what it waits for others and
+    copies for them.
     """
 
     ranks: int
@@ -137,21 +138,22 @@ def simulate(
     layers = work.layers
     forward = slow * math.fsum(layer.forward for layer in layers)
     # after[i]: work of the backward pass until layer i has its gradients
-    after, total = [0.0] * len(layers), 0.0
+    after, total, copying = [0.0] * len(layers), 0.0, 0.0
     for index in range(len(layers) - 1, -1, -1):
         total += slow * layers[index].backward
-        after[index] = total
+        copying += layers[index].size / cluster.copy_bandwidth if ranks > 1 else 0.0
+        after[index] = total + copying
     found = buckets(layers, bucket_cap_mb, first_mb) if ranks > 1 else []
     costs, names = reduction_costs(found, ranks, cluster, algorithm, sharded)
-    complete = [after[bucket.last] if overlap else total for bucket in found]
-    end, spans = advance(complete, costs, total, cluster.steal)
+    complete = [after[bucket.last] if overlap else total + copying for bucket in found]
+    end, spans = advance(complete, costs, total + copying, cluster.steal)
     last = max([end, *(span[2] for span in spans)])
     update = work.optimizer
     gather = 0.0
     if sharded and ranks > 1:
         update /= ranks
         gather = collectives.all_gather(work.size, ranks, cluster)
-    seconds = forward + last + update + gather
+    seconds = forward + last + copying + update + gather
     compute = forward + total + update
     return Step(
         ranks, seconds, compute, seconds - compute, math.fsum(costs) + gather, alone, forward,
