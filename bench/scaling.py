@@ -14,7 +14,7 @@ import os
 import socket
 import subprocess
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -26,22 +26,27 @@ MPIEXEC = Path(sys.executable).with_name("mpiexec")
 LIBRARIES = ("rushlight", "torch")
 BATCHES = {"mlp": 64, "gpt": 4}
 CAPS = (1.0, 4.0, 25.0)
+ROUNDS = 5
+NAMES = {"rushlight": "rushlight", "torch": "PyTorch"}
 
 
 def environment(**more: str) -> dict[str, str]:
     return {**os.environ, "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", **more}
 
 
-def measure(library: str, what: str, *words: object, ranks: int = 2) -> Any:
-    """What rank 0 of some workers prints. rushlight's are started by mpiexec; PyTorch's, which has
+def measure(library: str, ranks: int = 2) -> dict[str, Any]:
+    """What rank 0 of the workers prints. rushlight's are started by mpiexec; PyTorch's, which has
     no MPI in its wheels, find each other by a port."""
-    worker = [sys.executable, "-m", "bench.scaling_worker", library, what, *map(str, words)]
+    words: dict[str, Any] = {"rounds": ROUNDS}
+    if library != "mpi4py":
+        words |= {"batches": BATCHES, "caps": CAPS}
+    worker = [sys.executable, "-m", "bench.scaling_worker", library, json.dumps(words)]
     if library != "torch":
-        command = [str(MPIEXEC), "-n", str(ranks), *worker]
         done = subprocess.run(
-            command, cwd=ROOT, env=environment(), stdout=subprocess.PIPE, text=True, check=True
-        )
-        return json.loads(next(line for line in done.stdout.splitlines() if len(line) > 2))
+            [str(MPIEXEC), "-n", str(ranks), *worker],
+            cwd=ROOT, env=environment(), stdout=subprocess.PIPE, text=True, check=True,
+        )  # fmt: skip
+        return dict(json.loads(done.stdout))
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = str(free.getsockname()[1])
@@ -57,7 +62,7 @@ def measure(library: str, what: str, *words: object, ranks: int = 2) -> Any:
     first, *_ = [process.communicate()[0] for process in started]
     if any(process.returncode for process in started):
         raise RuntimeError(f"{' '.join(worker)} failed")
-    return json.loads(first)
+    return dict(json.loads(first))
 
 
 def layers_of(measured: dict[str, Any]) -> Layers:
@@ -74,65 +79,65 @@ def layers_of(measured: dict[str, Any]) -> Layers:
 
 def cluster_of(measured: dict[str, Any]) -> Cluster:
     """Two ranks whose all-reduces were timed, and how much computing pays for them."""
-    points = tuple((float(size), seconds) for size, seconds in measured["reduce"])
+    points = sorted(
+        (float(key.split()[1]), seconds)
+        for key, seconds in measured.items()
+        if key.startswith("reduce ")
+    )
+    steal = (measured["both"] - measured["product"]) / measured["exchange"]
     return Cluster(
         Link(0.0, 1e9),
-        measured={2: points},
-        steal=measured["overlap"]["steal"],
-        copy_bandwidth=measured["copy"]["bandwidth"],
+        measured={2: tuple(points)},
+        steal=min(1.0, max(0.0, steal)),
+        copy_bandwidth=(1 << 24) / measured["copy"],
     )
 
 
-def predictions(measured: dict[str, Any]) -> Iterable[tuple[str, float, float, float]]:
+def predictions(measured: dict[str, Any]) -> Iterator[tuple[str, float, float, float]]:
     """For every training step that was timed: model, bucket size, measured and predicted."""
     cluster = cluster_of(measured)
-    for name, steps in measured["ddp"].items():
-        layers = layers_of(measured["alone"][name])
-        for cap, step in steps.items():
+    for key, seconds in measured.items():
+        if key.startswith("ddp "):
+            _, name, cap = key.split()
+            layers = layers_of(measured[f"alone {name}"])
             # A given bucket size holds for the first bucket too, as in PyTorch.
             said = simulate(layers, cluster, 2, bucket_cap_mb=float(cap), first_mb=float(cap))
-            yield name, float(cap), step["step"], said.seconds
-
-
-def measure_library(library: str) -> dict[str, Any]:
-    found: dict[str, Any] = {
-        "reduce": measure(library, "reduce"),
-        "overlap": measure(library, "overlap"),
-        "copy": measure(library, "copy"),
-        "solo": {}, "alone": {}, "half": {}, "ddp": {}, "ddp_half": {},
-    }  # fmt: skip
-    for name, batch in BATCHES.items():
-        found["solo"][name] = measure(library, "alone", name, batch, ranks=1)["step"]
-        found["alone"][name] = measure(library, "alone", name, batch)
-        found["ddp"][name] = {str(cap): measure(library, "ddp", name, batch, cap) for cap in CAPS}
-        found["ddp_half"][name] = measure(library, "ddp", name, batch // 2, 25.0)["step"]
-        print(library, name, "measured", flush=True)
-    return found
+            yield name, float(cap), seconds, said.seconds
 
 
 def table(results: dict[str, Any]) -> str:
     lines = ["| library | model | bucket MB | measured ms | predicted ms | error |"]
     lines.append("| --- | --- | ---: | ---: | ---: | ---: |")
-    for library, measured in results.items():
-        if library == "raw":
-            continue
-        for name, cap, seconds, said in predictions(measured):
-            lines.append(
-                f"| {library} | {name} | {cap:g} | {seconds * 1e3:.2f} | {said * 1e3:.2f} | "
-                f"{said / seconds - 1:+.0%} |"
-            )
+    for library in LIBRARIES:
+        if library in results:
+            for name, cap, seconds, said in predictions(results[library]):
+                lines.append(
+                    f"| {NAMES[library]} | {name} | {cap:g} | {seconds * 1e3:.1f} | "
+                    f"{said * 1e3:.1f} | {said / seconds - 1:+.0%} |"
+                )
     return "\n".join(lines)
+
+
+def rounded(value: Any) -> Any:
+    """Four digits are more than a busy machine repeats."""
+    if isinstance(value, dict):
+        return {key: rounded(x) for key, x in value.items()}
+    if isinstance(value, list):
+        return [rounded(x) for x in value]
+    return float(f"{value:.4g}") if isinstance(value, float) else value
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, prog="python -m bench.scaling")
-    parser.add_argument("libraries", nargs="*", default=LIBRARIES, help="rushlight, torch")
-    chosen = parser.parse_args().libraries
+    parser.add_argument("libraries", nargs="*", help="mpi4py, rushlight, torch: by default all")
+    chosen = parser.parse_args().libraries or ["mpi4py", *LIBRARIES]
     results = json.loads(RESULTS.read_text("utf-8")) if RESULTS.exists() else {}
-    results["raw"] = measure("mpi4py", "raw")
     for library in chosen:
-        results[library] = measure_library(library)
-        RESULTS.write_text(json.dumps(results, indent=1) + "\n", "utf-8")
+        results[library] = measure(library)
+        if library in LIBRARIES:
+            alone = measure(library, ranks=1)
+            results[library]["one process"] = {k: x["step"] for k, x in alone.items()}
+        RESULTS.write_text(json.dumps(rounded(results)) + "\n", "utf-8")
     print(table(results))
 
 

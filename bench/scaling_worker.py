@@ -1,23 +1,23 @@
 """One rank of `python -m bench.scaling`: measures with rushlight or with PyTorch, prints JSON.
 
-`python -m bench.scaling_worker LIBRARY WHAT [WORDS]`, where WHAT is
+`python -m bench.scaling_worker rushlight` (or `torch`) measures on as many ranks as were started
 
 - `reduce`: all-reduces of one float32 tensor, from 1 KB to 64 MB;
 - `copy`: gradients into a bucket, as parts of the mean;
 - `overlap`: a product of matrices while an all-reduce is under way;
-- `alone MODEL BATCH`: a training step without communication, gradient by gradient; as many
-  processes run it at once as were started, so that they share the machine as in training;
-- `ddp MODEL BATCH CAP`: the same step with DistributedDataParallel and buckets of CAP MB.
-- `raw`: all-reduces by mpi4py itself.
+- `alone`: training steps without communication, gradient by gradient; all ranks run them at once,
+  so that they share the machine as in training;
+- `ddp`: the same steps with DistributedDataParallel, by size of buckets; `half`: with half of the
+  batch on each rank.
 
-A time is the quickest tenth of its repetitions: others use the machine too.
+`python -m bench.scaling_worker mpi4py` measures all-reduces by mpi4py itself. Others use the
+machine too: all is measured by turns, several times over, and a time is that of the quickest tenth.
 """
 
 from __future__ import annotations
 
 import importlib
 import json
-import os
 import sys
 from collections.abc import Callable
 from time import perf_counter
@@ -78,39 +78,36 @@ def gpt(torch: Any) -> tuple[Any, Callable[[int], tuple[Any, Any]]]:
 MODELS = {"mlp": mlp, "gpt": gpt}
 
 
-def reduce(torch: Any) -> list[list[float]]:
-    """Pairs of bytes and seconds."""
-    dist, found = torch.distributed, []
+Samples = dict[str, list[Any]]
+
+
+def reduce(torch: Any, samples: Samples) -> None:
+    dist = torch.distributed
     for size in SIZES:
-        x, times = torch.zeros(size // 4), []
+        x = torch.zeros(size // 4)
         for _ in range(repetitions(size)):
             dist.barrier()
             start = perf_counter()
             dist.all_reduce(x)
-            times.append(perf_counter() - start)
-        found.append([size, quick(times)])
-    return found
+            samples.setdefault(f"reduce {size}", []).append(perf_counter() - start)
 
 
-def raw() -> list[list[float]]:
+def raw(samples: Samples) -> None:
     import numpy as np
     from mpi4py import MPI
 
-    world, found = MPI.COMM_WORLD, []
+    world = MPI.COMM_WORLD
     for size in SIZES:
-        x, times = np.zeros(size // 4, np.float32), []
+        x = np.zeros(size // 4, np.float32)
         for _ in range(repetitions(size)):
             world.Barrier()
             start = perf_counter()
             world.Allreduce(MPI.IN_PLACE, x)
-            times.append(perf_counter() - start)
-        found.append([size, quick(times)])
-    return found if world.rank == 0 else []
+            samples.setdefault(f"reduce {size}", []).append(perf_counter() - start)
 
 
-def overlap(torch: Any) -> dict[str, float]:
-    """Seconds of a product, of an all-reduce, and of both at once; and the share of the all-reduce
-    that the product paid for."""
+def overlap(torch: Any, samples: Samples) -> None:
+    """A product, an all-reduce, and both at once."""
     dist = torch.distributed
     x, a = torch.zeros(1 << 20), torch.randn(700, 700)
 
@@ -123,114 +120,135 @@ def overlap(torch: Any) -> dict[str, float]:
         product()
         work.wait()
 
-    times: dict[str, list[float]] = {"product": [], "reduce": [], "both": []}
-    for _ in range(40):
-        for name, run in (
-            ("product", product),
-            ("reduce", lambda: dist.all_reduce(x)),
-            ("both", both),
-        ):
+    runs = {"product": product, "exchange": lambda: dist.all_reduce(x), "both": both}
+    for _ in range(10):
+        for name, run in runs.items():
             dist.barrier()
             start = perf_counter()
             run()
-            times[name].append(perf_counter() - start)
-    found = {name: quick(all_) for name, all_ in times.items()}
-    steal = (found["both"] - found["product"]) / found["reduce"]
-    return {**found, "steal": min(1.0, max(0.0, steal))}
+            samples.setdefault(name, []).append(perf_counter() - start)
 
 
-def copy(torch: Any) -> dict[str, float]:
-    """Bytes a second: 16 MB, a piece of 1 MB at a time, as gradients lie apart."""
+def copy(torch: Any, samples: Samples) -> None:
+    """16 MB into a bucket, a piece of 1 MB at a time, as gradients lie apart."""
     pieces = [torch.randn(1 << 18) for _ in range(16)]
-    bucket = torch.zeros(1 << 22)
-    places = list(bucket.split(1 << 18))
-    times = []
-    for _ in range(30):
+    places = list(torch.zeros(1 << 22).split(1 << 18))
+    for _ in range(10):
         torch.distributed.barrier()
         start = perf_counter()
         for piece, place in zip(pieces, places, strict=True):
             torch.mul(piece, 0.5, out=place)
-        times.append(perf_counter() - start)
-    return {"bandwidth": (1 << 24) / quick(times)}
+        samples.setdefault("copy", []).append(perf_counter() - start)
 
 
-def alone(torch: Any, name: str, batch: int) -> dict[str, Any]:
-    """Seconds of each part of a step without communication.
+class Alone:
+    """Training steps without communication, timed from gradient to gradient."""
 
-    `gradients` lists bytes and seconds since the start of the backward pass, as they arrive.
-    """
-    model, data = MODELS[name](torch)
-    x, target = data(batch)
-    optimizer = torch.optim.SGD(model.parameters(), lr=1e-3, momentum=0.9)
-    arrived: list[tuple[int, float]] = []
-    for index, p in enumerate(model.parameters()):
-        p.register_post_accumulate_grad_hook(
-            lambda _, index=index: arrived.append((index, perf_counter()))
-        )
-    sizes = [4 * p.numel() for p in model.parameters()]
-    steps = []
-    for _ in range(30):
-        arrived.clear()
+    def __init__(self, torch: Any, name: str, batch: int) -> None:
+        self.torch, self.name = torch, name
+        self.model, data = MODELS[name](torch)
+        self.x, self.target = data(batch)
+        self.optimizer = torch.optim.SGD(self.model.parameters(), lr=1e-3, momentum=0.9)
+        self.arrived: list[tuple[int, float]] = []
+        for p in self.model.parameters():
+            size = 4 * p.numel()
+            p.register_post_accumulate_grad_hook(
+                lambda _, size=size: self.arrived.append((size, perf_counter()))
+            )
+
+    def step(self, samples: Samples) -> None:
+        self.torch.distributed.barrier()
+        self.arrived.clear()
         t0 = perf_counter()
-        optimizer.zero_grad()
-        loss = torch.nn.functional.cross_entropy(model(x).reshape(len(target), -1), target)
+        self.optimizer.zero_grad()
+        output = self.model(self.x).reshape(len(self.target), -1)
+        loss = self.torch.nn.functional.cross_entropy(output, self.target)
         t1 = perf_counter()
         loss.backward()
         t2 = perf_counter()
-        optimizer.step()
+        self.optimizer.step()
         t3 = perf_counter()
-        steps.append((t3 - t0, t1 - t0, t2 - t1, t3 - t2, [(i, t - t1) for i, t in arrived]))
-    whole, forward, backward, update, gradients = sorted(steps)[len(steps) // 10]
-    return {
-        "step": whole, "forward": forward, "backward": backward, "update": update,
-        "gradients": [[sizes[i], t] for i, t in gradients],
-    }  # fmt: skip
+        found = {
+            "step": t3 - t0, "forward": t1 - t0, "backward": t2 - t1, "update": t3 - t2,
+            "gradients": [[size, t - t1] for size, t in self.arrived],
+        }  # fmt: skip
+        samples.setdefault(f"alone {self.name}", []).append(found)
 
 
-def ddp(torch: Any, name: str, batch: int, cap: float) -> dict[str, float]:
-    """Seconds of a step, with everything in it."""
-    model, data = MODELS[name](torch)
-    x, target = data(batch)
-    parallel = torch.nn.parallel.DistributedDataParallel(model, bucket_cap_mb=cap)
-    optimizer = torch.optim.SGD(model.parameters(), lr=1e-3, momentum=0.9)
-    times = []
-    for _ in range(33):
-        torch.distributed.barrier()
+class Parallel:
+    """Training steps with DistributedDataParallel."""
+
+    def __init__(self, torch: Any, name: str, batch: int, cap: float, key: str) -> None:
+        self.torch, self.key = torch, key
+        model, data = MODELS[name](torch)
+        self.x, self.target = data(batch)
+        self.model = torch.nn.parallel.DistributedDataParallel(model, bucket_cap_mb=cap)
+        self.optimizer = torch.optim.SGD(model.parameters(), lr=1e-3, momentum=0.9)
+        for _ in range(3):  # buckets are made anew after the first
+            self.step({})
+
+    def step(self, samples: Samples) -> None:
+        self.torch.distributed.barrier()
         start = perf_counter()
-        optimizer.zero_grad()
-        output = parallel(x)
-        torch.nn.functional.cross_entropy(output.reshape(len(target), -1), target).backward()
-        optimizer.step()
-        times.append(perf_counter() - start)
-    return {"step": quick(times[3:])}  # buckets are made anew after the first
+        self.optimizer.zero_grad()
+        output = self.model(self.x).reshape(len(self.target), -1)
+        self.torch.nn.functional.cross_entropy(output, self.target).backward()
+        self.optimizer.step()
+        samples.setdefault(self.key, []).append(perf_counter() - start)
+
+
+def measure(torch: Any, batches: dict[str, int], caps: list[float], rounds: int) -> Samples:
+    samples: Samples = {}
+    parallel = torch.distributed.get_world_size() > 1
+    contestants: list[Alone | Parallel] = []
+    for name, batch in batches.items():
+        contestants.append(Alone(torch, name, batch))
+        if parallel:
+            contestants += [
+                Parallel(torch, name, batch, cap, f"ddp {name} {cap:g}") for cap in caps
+            ]
+            contestants.append(Parallel(torch, name, batch // 2, 25, f"half {name}"))
+    for _ in range(rounds):
+        if parallel:
+            reduce(torch, samples)
+            copy(torch, samples)
+            overlap(torch, samples)
+        for _ in range(8):
+            for contestant in contestants:
+                contestant.step(samples)
+    return samples
+
+
+def summary(samples: Samples) -> dict[str, Any]:
+    """The quickest tenth of everything."""
+    return {
+        key: sorted(found, key=lambda x: x["step"])[len(found) // 10]
+        if key.startswith("alone")
+        else quick(found)
+        for key, found in samples.items()
+    }
 
 
 def main() -> None:
-    library, what, *words = sys.argv[1:]
-    if what == "raw":
-        print(json.dumps(raw()))
-        return
-    torch = importlib.import_module(library)
-    torch.set_num_threads(1)
-    torch.manual_seed(0)
-    torch.distributed.init_process_group("gloo")
-    try:
-        if what == "reduce":
-            found: Any = reduce(torch)
-        elif what == "overlap":
-            found = overlap(torch)
-        elif what == "copy":
-            found = copy(torch)
-        elif what == "alone":
-            found = alone(torch, words[0], int(words[1]))
-        else:
-            found = ddp(torch, words[0], int(words[1]), float(words[2]))
-        if torch.distributed.get_rank() == 0:
-            print(json.dumps(found), flush=True)
-    finally:
+    library, words = sys.argv[1], json.loads(sys.argv[2])
+    if library == "mpi4py":
+        from mpi4py import MPI
+
+        samples: Samples = {}
+        for _ in range(words["rounds"]):
+            raw(samples)
+        rank = MPI.COMM_WORLD.rank
+    else:
+        torch = importlib.import_module(library)
+        torch.set_num_threads(1)
+        torch.manual_seed(0)
+        torch.distributed.init_process_group("gloo")
+        samples = measure(torch, **words)
+        rank = torch.distributed.get_rank()
         torch.distributed.destroy_process_group()
+    if rank == 0:
+        print(json.dumps(summary(samples)), flush=True)
 
 
 if __name__ == "__main__":
-    os.environ.setdefault("OMP_NUM_THREADS", "1")
     main()

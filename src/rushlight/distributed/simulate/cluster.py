@@ -44,8 +44,8 @@ class Cluster:
     network hardware does the work, 1 where the core that computes must also copy and add.
     `jitter` is the standard deviation of a rank's compute time, as a share of it: all wait for the
     slowest. A rank copies gradients into buckets, and sums out of them, at `copy_bandwidth` bytes
-    a second, in the time of its own. `overhead` are seconds that each collective takes beside its messages. `algorithms`
-    are those that the communication library has.
+    a second, in the time of its own. `overhead` are seconds that each collective takes beside its
+    messages. `algorithms` are those that the communication library has.
 
     `measured` replaces the formulas where all-reduces were timed: pairs of bytes and seconds, for
     the number of ranks they were measured on; between them times are interpolated.
