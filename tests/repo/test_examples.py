@@ -24,7 +24,12 @@ def test_example(example: Path, tmp_path: Path) -> None:
 
 
 def test_the_examples_that_train() -> None:
-    assert [path.stem for path in TRAINING] == ["char_rnn", "tiny_gpt", "train_images"]
+    assert [path.stem for path in TRAINING] == [
+        "char_rnn",
+        "distributed_training",
+        "tiny_gpt",
+        "train_images",
+    ]
 
 
 @pytest.mark.parametrize("example", TRAINING, ids=lambda path: path.stem)
