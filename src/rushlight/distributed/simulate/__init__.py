@@ -19,7 +19,7 @@ from __future__ import annotations
 from rushlight.distributed.simulate.cluster import CLUSTERS, ETHERNET, GPUS, Cluster, Link
 from rushlight.distributed.simulate.collectives import all_gather, all_reduce, reduce_scatter
 from rushlight.distributed.simulate.layers import Bucket, Layer, Layers, buckets, gpt, mlp
-from rushlight.distributed.simulate.picture import svg
+from rushlight.distributed.simulate.picture import curves, svg
 from rushlight.distributed.simulate.step import Reduction, Step, simulate
 
 __all__ = [
@@ -36,6 +36,7 @@ __all__ = [
     "all_gather",
     "all_reduce",
     "buckets",
+    "curves",
     "gpt",
     "mlp",
     "reduce_scatter",
