@@ -20,7 +20,7 @@ WIDTH, HIDDEN, ROWS = 6, 24, 5
 
 def join():
     """Find the other processes, if there are any: who starts several says so in the environment."""
-    if "WORLD_SIZE" in os.environ:
+    if any(name in os.environ for name in ("WORLD_SIZE", "PMI_SIZE", "OMPI_COMM_WORLD_SIZE")):
         dist.init_process_group("gloo")
     else:
         dist.init_process_group("gloo", store=dist.HashStore(), rank=0, world_size=1)
