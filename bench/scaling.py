@@ -118,6 +118,33 @@ def table(results: dict[str, Any]) -> str:
     return "\n".join(lines)
 
 
+def training_table(results: dict[str, Any]) -> str:
+    """Two processes against one: each with a batch of its own (weak), or with half of it (strong)."""
+    lines = ["| library | model | one process ms | two, a batch each | two, half a batch each |"]
+    lines.append("| --- | --- | ---: | ---: | ---: |")
+    for library in LIBRARIES:
+        for name in BATCHES:
+            found = results[library]
+            one, weak = found["one process"][f"alone {name}"], found[f"ddp {name} 25"]
+            strong = found[f"half {name}"]
+            lines.append(
+                f"| {NAMES[library]} | {name} | {one * 1e3:.1f} | {weak * 1e3:.1f} ms: "
+                f"{one / weak:.0%} efficient | {strong * 1e3:.1f} ms: {one / strong:.2f} x as fast |"
+            )
+    return "\n".join(lines)
+
+
+def reduce_table(results: dict[str, Any]) -> str:
+    """All-reduces of two processes, in microseconds."""
+    sizes = {"1 KB": 1 << 10, "64 KB": 1 << 16, "1 MB": 1 << 20, "16 MB": 1 << 24, "64 MB": 1 << 26}
+    lines = ["| all-reduce of | " + " | ".join(sizes) + " |", "| --- |" + " ---: |" * len(sizes)]
+    for library in ("mpi4py", *LIBRARIES):
+        times = [results[library][f"reduce {size}"] * 1e6 for size in sizes.values()]
+        cells = " | ".join(f"{time:.0f} µs" for time in times)
+        lines.append(f"| {NAMES.get(library, library)} | {cells} |")
+    return "\n".join(lines)
+
+
 def rounded(value: Any) -> Any:
     """Four digits are more than a busy machine repeats."""
     if isinstance(value, dict):

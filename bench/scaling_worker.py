@@ -6,7 +6,7 @@
 - `copy`: gradients into a bucket, as parts of the mean;
 - `overlap`: a product of matrices while an all-reduce is under way;
 - `alone`: training steps without communication, gradient by gradient; all ranks run them at once,
-  so that they share the machine as in training;
+  so that they share the machine as in training, and the slower one counts;
 - `ddp`: the same steps with DistributedDataParallel, by size of buckets; `half`: with half of the
   batch on each rank.
 
@@ -216,7 +216,17 @@ def measure(torch: Any, batches: dict[str, int], caps: list[float], rounds: int)
         for _ in range(8):
             for contestant in contestants:
                 contestant.step(samples)
+    for key in samples:
+        if key.startswith("alone"):
+            samples[key] = slower(torch, samples[key])
     return samples
+
+
+def slower(torch: Any, steps: list[Any]) -> list[Any]:
+    """Of each step that of the slower rank: in training the others would wait for it."""
+    found: list[Any] = [None] * torch.distributed.get_world_size()
+    torch.distributed.all_gather_object(found, steps)
+    return [max(of_ranks, key=lambda x: x["step"]) for of_ranks in zip(*found, strict=True)]
 
 
 def summary(samples: Samples) -> dict[str, Any]:

@@ -63,7 +63,9 @@ def page() -> str:
     results = json.loads(scaling.RESULTS.read_text("utf-8"))
     return re.sub(
         r"(?<=<!-- measured -->\n).*(?=\n<!-- end -->)",
-        lambda _: scaling.table(results),
+        lambda _: "\n\n".join(
+            make(results) for make in (scaling.reduce_table, scaling.training_table, scaling.table)
+        ),
         PAGE.read_text("utf-8"),
         flags=re.DOTALL,
     )
