@@ -4,7 +4,7 @@ rushlight run examples/distributed_training.py
 rushlight launch -n 2 examples/distributed_training.py
 
 Whatever the number of processes, the losses are the same: the mean of the gradients of equal parts
-of a batch is the gradient of the batch. It runs under PyTorch too (`torchrun --nproc-per-node 2`).
+of a batch is the gradient of the batch. It runs under PyTorch too, started by `torchrun`.
 """
 
 import argparse
