@@ -125,7 +125,7 @@ def training_table(results: dict[str, Any]) -> str:
     for library in LIBRARIES:
         for name in BATCHES:
             found = results[library]
-            one, weak = found["one process"][f"alone {name}"], found[f"ddp {name} 25"]
+            one, weak = found[f"solo {name}"], found[f"ddp {name} 25"]
             strong = found[f"half {name}"]
             quicker = f"{one / strong:.2f} x as fast"
             lines.append(
@@ -162,9 +162,6 @@ def main() -> None:
     results = json.loads(RESULTS.read_text("utf-8")) if RESULTS.exists() else {}
     for library in chosen:
         results[library] = measure(library)
-        if library in LIBRARIES:
-            alone = measure(library, ranks=1)
-            results[library]["one process"] = {k: x["step"] for k, x in alone.items()}
         RESULTS.write_text(json.dumps(rounded(results)) + "\n", "utf-8")
     print(table(results))
 

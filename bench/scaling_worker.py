@@ -7,6 +7,7 @@
 - `overlap`: a product of matrices while an all-reduce is under way;
 - `alone`: training steps without communication, gradient by gradient; all ranks run them at once,
   so that they share the machine as in training, and the slower one counts;
+- `solo`: these steps on the first rank, while the others wait;
 - `ddp`: the same steps with DistributedDataParallel, by size of buckets; `half`: with half of the
   batch on each rank.
 
@@ -142,10 +143,11 @@ def copy(torch: Any, samples: Samples) -> None:
 
 
 class Alone:
-    """Training steps without communication, timed from gradient to gradient."""
+    """Training steps without communication, timed from gradient to gradient; on all ranks at
+    once, or on the first, while the others wait."""
 
-    def __init__(self, torch: Any, name: str, batch: int) -> None:
-        self.torch, self.name = torch, name
+    def __init__(self, torch: Any, name: str, batch: int, first_only: bool) -> None:
+        self.torch, self.name, self.first_only = torch, name, first_only
         self.model, data = MODELS[name](torch)
         self.x, self.target = data(batch)
         self.optimizer = torch.optim.SGD(self.model.parameters(), lr=1e-3, momentum=0.9)
@@ -158,6 +160,8 @@ class Alone:
 
     def step(self, samples: Samples) -> None:
         self.torch.distributed.barrier()
+        if self.first_only and self.torch.distributed.get_rank():
+            return
         self.arrived.clear()
         t0 = perf_counter()
         self.optimizer.zero_grad()
@@ -172,7 +176,9 @@ class Alone:
             "step": t3 - t0, "forward": t1 - t0, "backward": t2 - t1, "update": t3 - t2,
             "gradients": [[size, t - t1] for size, t in self.arrived],
         }  # fmt: skip
-        samples.setdefault(f"alone {self.name}", []).append(found)
+        samples.setdefault(f"{'solo' if self.first_only else 'alone'} {self.name}", []).append(
+            found["step"] if self.first_only else found
+        )
 
 
 class Parallel:
@@ -199,20 +205,15 @@ class Parallel:
 
 def measure(torch: Any, batches: dict[str, int], caps: list[float], rounds: int) -> Samples:
     samples: Samples = {}
-    parallel = torch.distributed.get_world_size() > 1
     contestants: list[Alone | Parallel] = []
     for name, batch in batches.items():
-        contestants.append(Alone(torch, name, batch))
-        if parallel:
-            contestants += [
-                Parallel(torch, name, batch, cap, f"ddp {name} {cap:g}") for cap in caps
-            ]
-            contestants.append(Parallel(torch, name, batch // 2, 25, f"half {name}"))
+        contestants += [Alone(torch, name, batch, first_only) for first_only in (True, False)]
+        contestants += [Parallel(torch, name, batch, cap, f"ddp {name} {cap:g}") for cap in caps]
+        contestants.append(Parallel(torch, name, batch // 2, 25, f"half {name}"))
     for _ in range(rounds):
-        if parallel:
-            reduce(torch, samples)
-            copy(torch, samples)
-            overlap(torch, samples)
+        reduce(torch, samples)
+        copy(torch, samples)
+        overlap(torch, samples)
         for _ in range(8):
             for contestant in contestants:
                 contestant.step(samples)
