@@ -379,7 +379,7 @@ def get_backend(group: Any = None) -> Backend:
     """The name of a group's backend."""
     if is_outsider(group):
         raise ValueError("Invalid process group specified")
-    return Backend(resolve(group).name())
+    return Backend(resolve(group).config.given)
 
 
 def get_backend_config(group: Any = None) -> str:
