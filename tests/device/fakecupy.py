@@ -14,6 +14,8 @@ from typing import Any
 
 import numpy as np
 
+from tests.device import fakenccl
+
 _UNKNOWN = (
     "float8_",
     "float4_",
@@ -786,9 +788,12 @@ class CUDARuntimeError(RuntimeError):
     """What the CUDA runtime raises."""
 
 
+_STREAM = types.SimpleNamespace(ptr=0, synchronize=lambda: None)
 cuda = types.SimpleNamespace(
     Device=Device,
     MemoryPointer=MemoryPointer,
+    get_current_stream=lambda: _STREAM,
+    nccl=fakenccl,
     runtime=types.SimpleNamespace(
         CUDARuntimeError=CUDARuntimeError,
         getDeviceCount=lambda: 1,
@@ -867,7 +872,7 @@ def modules() -> dict[str, Any]:
     scipy.sparse = sparse  # type: ignore[attr-defined]
     return {
         "cupy": me, "cupyx": cupyx, "cupyx.scipy": scipy, "cupyx.scipy.special": special,
-        "cupyx.scipy.sparse": sparse,
+        "cupyx.scipy.sparse": sparse, "cupy.cuda": cuda, "cupy.cuda.nccl": fakenccl,
     }  # fmt: skip
 
 

@@ -140,9 +140,7 @@ def test_by_variables_of_the_environment(tmp_path: Path) -> None:
 def test_by_processes_that_a_program_starts(tmp_path: Path, how: str) -> None:
     """As PyTorch's tutorials do: `torch.multiprocessing`, an address, `gloo`."""
     running.mpiexec()
-    place = (
-        f"file://{tmp_path}/keys" if how == "file" else f"tcp://127.0.0.1:{running.free_port()}"
-    )
+    place = f"file://{tmp_path}/keys" if how == "file" else f"tcp://127.0.0.1:{running.free_port()}"
     program = f"""
 import torch
 import torch.distributed as dist

@@ -14,8 +14,8 @@ usage: rushlight launch -n N [options] script.py [args...]   N processes of a pr
        rushlight launch -n N [options] -m module [args...]
 
 Run a program that uses torch.distributed in N processes, in each of which `import torch` means
-rushlight. They are started by mpiexec, of MPICH or of Open MPI, and told RANK, WORLD_SIZE, LOCAL_RANK
-and LOCAL_WORLD_SIZE, as torchrun tells them. If one fails, mpiexec ends the others.
+rushlight. They are started by mpiexec, of MPICH or of Open MPI, and told RANK, WORLD_SIZE,
+LOCAL_RANK and LOCAL_WORLD_SIZE, as torchrun tells them. If one fails, mpiexec ends the others.
 
   -n N, --nproc N    how many processes
   --hosts A,B,C      on which hosts, in turn; they need the same files, and ssh without a password
@@ -82,6 +82,6 @@ def find_mpiexec() -> str | None:
 
 def _is_mpich(starter: str) -> bool:
     """Whether an mpiexec is MPICH's, which names hosts in its own way."""
-    return "hydra" in Path(starter).resolve().name or Path(starter).with_name(
-        "mpiexec.hydra"
-    ).exists()
+    return (
+        "hydra" in Path(starter).resolve().name or Path(starter).with_name("mpiexec.hydra").exists()
+    )

@@ -112,7 +112,7 @@ class Attendance:
         return answers
 
     def announce_end(self) -> None:
-        """Tell the others that the program of this process is over: no collective comes any more."""
+        """Tell the others that the program of this process is over: it calls no collective more."""
         with contextlib.suppress(DistNetworkError, OSError):  # then they know of worse
             self._client.append("ending", f"{self.rank}\n".encode())
 

@@ -114,8 +114,8 @@ def init_process_group(
 ) -> None:  # fmt: skip
     """Meet the other processes: after this all of them are one group.
 
-    backend: `gloo` and `mpi` move tensors by MPI, `nccl` those on GPUs by NCCL; `cpu:gloo,cuda:nccl`
-        both. Without one: MPI, and NCCL where there are GPUs.
+    backend: `gloo` and `mpi` move tensors by MPI, `nccl` those on GPUs by NCCL;
+        `cpu:gloo,cuda:nccl` both. Without one: MPI, and NCCL where there are GPUs.
     init_method: how to meet, `env://`, `tcp://host:port` or `file:///path`; not needed under
         `mpiexec` and `rushlight launch`. Or give a `store`.
     timeout: how long a collective waits for a process that does not come; 30 minutes.
@@ -146,9 +146,11 @@ def init_process_group(
         rank, world_size, store = _under_mpiexec(place, rank, world_size, store)
     elif store is not None:
         if world_size <= 0 or rank < 0:
-            raise ValueError("world_size must be positive if using store") if (
-                world_size <= 0
-            ) else ValueError("rank must be non-negative if using store")
+            raise (
+                ValueError("world_size must be positive if using store")
+                if (world_size <= 0)
+                else ValueError("rank must be non-negative if using store")
+            )
         host = getattr(store, "host", "") or socket.gethostname()
         place = None
     else:
@@ -223,7 +225,9 @@ def _make(
         transports["cuda"] = nccl.NCCLTransport(store, rank, size, f"group {name}", seconds)
     if "cpu" in backends:
         transports["cpu"] = (
-            SoloTransport() if size == 1 else _over_mpi(ranks, rank, store, name, seconds, place, host)
+            SoloTransport()
+            if size == 1
+            else _over_mpi(ranks, rank, store, name, seconds, place, host)
         )
         transports.setdefault("cuda", transports["cpu"])
     return ProcessGroup(ranks, rank, config, transports, store, limit, name, "undefined")

@@ -25,6 +25,7 @@ __dir__ = __all__.copy
 
 _ENDED: Final = "cmd=barrier_out rc=-1 msg=a_process_has_ended"
 
+
 class Manager:
     """Serves the world of `size` processes at a port that is free."""
 

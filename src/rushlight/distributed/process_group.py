@@ -1,4 +1,4 @@
-"""`ProcessGroup`: some of the processes, which call collectives together; and which groups exist."""
+"""`ProcessGroup`: processes that call collectives together; and which groups there are."""
 
 from __future__ import annotations
 

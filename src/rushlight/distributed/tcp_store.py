@@ -174,8 +174,9 @@ class Client:
                     raise DistNetworkError(
                         f"The client socket has timed out after "
                         f"{self.timeout.total_seconds() * 1000:.0f}ms while trying to connect to "
-                        f"({self.host}, {self.port}).\nIs the process with rank 0 running, and does "
-                        "it serve this port (MASTER_ADDR and MASTER_PORT are the same everywhere)?"
+                        f"({self.host}, {self.port}).\nIs the process with rank 0 running, and "
+                        "does it serve this port? MASTER_ADDR and MASTER_PORT have to be the same "
+                        "in all processes."
                     ) from error
                 time.sleep(pause)
                 pause = min(2 * pause, 0.5)
@@ -241,9 +242,7 @@ class Client:
         return int(self.ask(b"queue_len", key.encode())[0])
 
     def longer(self, key: str, than: int, seconds: float) -> bytes | None:
-        return _value(
-            self.ask(b"longer", key.encode(), str(than).encode(), str(seconds).encode())
-        )
+        return _value(self.ask(b"longer", key.encode(), str(than).encode(), str(seconds).encode()))
 
     def close(self) -> None:
         """Close the connections that nobody uses."""
