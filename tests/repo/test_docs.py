@@ -310,6 +310,16 @@ def test_shell_command(command: str, tmp_path: Path) -> None:
                 timeout=120,
             )
             assert done.returncode == 0, done.stderr.decode()
+        case ["mpiexec", "-n", count, "python", *rest]:
+            pytest.importorskip("mpi4py")
+            found = Path(sys.executable).with_name("mpiexec")
+            done = subprocess.run(
+                [str(found) if found.exists() else "mpiexec", "-n", count, sys.executable, *rest],
+                cwd=tmp_path,
+                capture_output=True,
+                timeout=120,
+            )
+            assert done.returncode == 0, done.stderr.decode()
         case _:
             pytest.fail(f"no rule says how to check {command!r}")
 

@@ -24,7 +24,12 @@ def test_example(example: Path, tmp_path: Path) -> None:
 
 
 def test_the_examples_that_train() -> None:
-    assert [path.stem for path in TRAINING] == ["char_rnn", "tiny_gpt", "train_images"]
+    assert [path.stem for path in TRAINING] == [
+        "char_rnn",
+        "distributed_training",
+        "tiny_gpt",
+        "train_images",
+    ]
 
 
 @pytest.mark.parametrize("example", TRAINING, ids=lambda path: path.stem)
@@ -37,6 +42,38 @@ def test_training_as_in_pytorch(example: Path, tmp_path: Path) -> None:
     losses = re.findall(r"step .*", ours)
     assert losses
     assert losses == re.findall(r"step .*", theirs)
+
+
+PARALLEL = ["distributed_training", "resume_elsewhere", "tensor_parallel"]
+
+
+@pytest.mark.parametrize("name", PARALLEL)
+def test_two_processes_print_what_one_prints(name: str, tmp_path: Path) -> None:
+    """But for the sizes, and for the losses of each rank."""
+    example = str(ROOT / "examples" / f"{name}.py")
+    printed = []
+    for start in (("run",), ("launch", "-n", "2")):
+        folder = tmp_path / start[0]
+        folder.mkdir()
+        status, out, errors = python("-m", "rushlight", *start, example, cwd=folder)
+        assert (status, errors) == (0, "")
+        printed.append(out)
+    one, two = (re.sub(r" \(rank .*\)|\d+ process.*|\d+ hidden.*", "", out) for out in printed)
+    assert one == two
+    assert "1 process(es)" in printed[0] and "2 process(es)" in printed[1]
+
+
+def test_a_checkpoint_of_two_processes_is_resumed_by_one(tmp_path: Path) -> None:
+    example = str(ROOT / "examples" / "resume_elsewhere.py")
+    launch = ("-m", "rushlight", "launch", "-n", "2")
+    losses = ""
+    for start in (launch, ("-m", "rushlight", "run"), launch):
+        status, out, errors = python(*start, example, "here", "--more", "3", cwd=tmp_path)
+        assert (status, errors) == (0, "")
+        losses += "".join(re.findall(r"step .*\n", out))
+    status, out, errors = run(example, "there", "--more", "9", cwd=tmp_path)
+    assert (status, errors) == (0, "")
+    assert "".join(re.findall(r"step .*\n", out)) == losses
 
 
 def test_a_checkpoint_and_a_loss_curve_are_left(

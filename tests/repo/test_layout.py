@@ -20,6 +20,7 @@ TOGETHER = {
     "codegen/threads": "kernels on several threads",
     "compiler/compiler": "what compiling gives, and programs that cannot be exported",
     "distributed/distributed": "process groups that are not there",
+    "distributed/programs": "programs of several processes, run unchanged",
     "distributions/distributions": "all that distributions give",
     "config": "__config__, whose name no test file can have",
     "fx/fx": "tracing, rewriting and running graphs",
