@@ -1,10 +1,10 @@
 """`DeviceMesh`: processes as an array, with names for its dimensions.
 
-    init_device_mesh("cpu", (2, 3), mesh_dim_names=("dp", "tp"))
+init_device_mesh("cpu", (2, 3), mesh_dim_names=("dp", "tp"))
 
-             tp ->                 mesh["tp"]    the ranks of a row: of rank 4, (3, 4, 5)
-        dp   0  1  2               mesh["dp"]    the ranks of a column: of rank 4, (1, 4)
-        |    3  4  5
+         tp ->                 mesh["tp"]    the ranks of a row: of rank 4, (3, 4, 5)
+    dp   0  1  2               mesh["dp"]    the ranks of a column: of rank 4, (1, 4)
+    |    3  4  5
 """
 
 from __future__ import annotations
@@ -75,7 +75,7 @@ class DeviceMesh:
     # --- what it is -----------------------------------------------------------------------------
     @property
     def device_type(self) -> str:
-        """"cpu" or "cuda"."""
+        """ "cpu" or "cuda"."""
         return self._device_type
 
     @property
@@ -378,8 +378,7 @@ def init_device_mesh(
     if device_type and not device_type.isalpha():
         raise RuntimeError(
             f"Device type with index is not supported but got {device_type}. ",
-            "If you maintained a 'torch.device' object, it's recommended to pass in "
-            "'device.type'.",
+            "If you maintained a 'torch.device' object, it's recommended to pass in 'device.type'.",
         )
     ranks = functions["arange"](math.prod(shape)).reshape(shape)
     return DeviceMesh(device_type, ranks, mesh_dim_names=mesh_dim_names)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from itertools import pairwise
 from typing import Any
 
 from rushlight.core.graph import TensorBase
@@ -72,7 +73,7 @@ def set_element(root_dict: dict[Any, Any], path: OBJ_PATH, value: Any) -> None:
     {'a': [None, {'b': 5}]}
     """
     here: Any = root_dict
-    for part, following in zip(path, path[1:]):
+    for part, following in pairwise(path):
         if isinstance(here, Mapping):
             part = _key_in(here, part)
             missing = part not in here

@@ -320,9 +320,7 @@ def _validate_global_plan(global_plan: list[SavePlan], metadata: Metadata) -> li
         ]
         whole, covered = math.prod(entry.size), sum(math.prod(c.sizes) for c in chunks)
         if len(global_plan) > 1 and covered != whole:
-            faults.append(
-                f"key:{key} invalid fill tensor-volume: {whole} chunks-volume: {covered}"
-            )
+            faults.append(f"key:{key} invalid fill tensor-volume: {whole} chunks-volume: {covered}")
     for fault in faults:
         _logger.warning(fault)
     return faults

@@ -429,7 +429,7 @@ class FileSystemReader(StorageReader):
         except Exception as error:
             raise RuntimeError(f"{path} is damaged: {error or type(error).__name__}") from error
         if not isinstance(metadata, Metadata):
-            raise RuntimeError(f"{path} is not the metadata of a checkpoint, but a {type(metadata)}")
+            raise RuntimeError(f"{path} holds no metadata of a checkpoint, but a {type(metadata)}")
         if getattr(metadata, "storage_meta", None) is None:
             metadata.storage_meta = StorageMeta()
         assert metadata.storage_meta is not None

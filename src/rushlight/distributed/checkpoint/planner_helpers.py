@@ -97,15 +97,11 @@ def create_read_items_for_chunk_list(
             if region is None:
                 continue
             in_saved, in_wanted, lengths = region
-            items.append(
-                ReadItem(
-                    type=LoadItemType.TENSOR,
-                    dest_index=MetadataIndex(fqn, wanted.offsets, i),
-                    dest_offsets=Size(in_wanted),
-                    storage_index=MetadataIndex(fqn, saved.offsets, j),
-                    storage_offsets=Size(in_saved), lengths=Size(lengths),
-                )  # fmt: skip
-            )
+            item = ReadItem(
+                LoadItemType.TENSOR, MetadataIndex(fqn, wanted.offsets, i), Size(in_wanted),
+                MetadataIndex(fqn, saved.offsets, j), Size(in_saved), Size(lengths),
+            )  # fmt: skip
+            items.append(item)
     return items
 
 

@@ -99,7 +99,7 @@ def _copied(value: Any, older: Any) -> Any:
         copy = tensor.detach().cpu()
         return copy.clone() if copy.data_ptr() == tensor.data_ptr() else copy
     if isinstance(value, Mapping):
-        known = older if isinstance(older, Mapping) else {}
+        known: Any = older if isinstance(older, Mapping) else {}
         return {key: _copied(inner, known.get(key)) for key, inner in value.items()}
     if type(value) in (list, tuple):
         same = type(older) is type(value) and len(older) == len(value)

@@ -1,8 +1,9 @@
 """State dicts of models and optimisers under names that do not depend on how the model is wrapped,
 or in how many parts it lies.
 
-An optimiser's own `state_dict` numbers its parameters, in the order in which it was given them; here
-they have the names that the model gives them, so that the state is found again whatever the order.
+An optimiser's own `state_dict` numbers its parameters, in the order in which it was given them;
+here they have the names that the model gives them, so that the state is found again whatever the
+order.
 """
 
 from __future__ import annotations

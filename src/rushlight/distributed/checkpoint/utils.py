@@ -138,14 +138,17 @@ class _DistWrapper:
         parts: list[Any] | None = cast(list[Any] | None, found)
         if isinstance(found, CheckpointException):
             parts = [found] * self.get_world_size()
-        return _or_raise(self.scatter_object(parts))
+        mine: R = _or_raise(self.scatter_object(parts))
+        return mine
 
     def all_reduce(
         self, step: str, map_fun: Callable[[], T], reduce_fun: Callable[[list[T]], R]
     ) -> R:
         """`map_fun` everywhere, `reduce_fun` of the results on the coordinator; all ranks get what
         that gives."""
-        return _or_raise(self.broadcast_object(self._centrally(step, map_fun, reduce_fun)))
+        found = self.broadcast_object(self._centrally(step, map_fun, reduce_fun))
+        whole: R = _or_raise(found)
+        return whole
 
     def all_gather(self, step: str, map_fun: Callable[[], T]) -> list[T]:
         """`map_fun` everywhere; all ranks get all results."""
@@ -207,10 +210,10 @@ def _assert_same_keys(state_dict: dict[str, Any], process_group: Any = None) -> 
         )
 
 
-def read_exactly(stream: io.IOBase, offset: int, length: int, path: Any) -> io.BytesIO:
+def read_exactly(stream: Any, offset: int, length: int, path: Any) -> io.BytesIO:
     """`length` bytes of a file from `offset` on; an error that names the file if it is shorter."""
     stream.seek(offset)
-    data: bytes = stream.read(length)  # type: ignore[attr-defined]
+    data: bytes = stream.read(length)
     if len(data) != length:
         raise RuntimeError(
             f"{path} is damaged: it ends {length - len(data)} bytes before the end of a piece that "

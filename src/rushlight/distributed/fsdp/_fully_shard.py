@@ -89,10 +89,8 @@ class FSDPModule:
 
     def __new__(cls, *args: Any, **kwargs: Any) -> Any:
         """A new module of this class is one of the class it was made from, with nothing shared."""
-        original = cls.__mro__[2]
-        made = original.__new__(original)
-        made.__init__(*args, **kwargs)  # type: ignore[misc]
-        return made
+        original: Any = cls.__mro__[2]
+        return original(*args, **kwargs)
 
     def _states(self, recurse: bool) -> list[FSDPState]:
         modules: Any = self.modules() if recurse else [self]  # type: ignore[attr-defined]
@@ -114,9 +112,7 @@ class FSDPModule:
         for state in self._states(recurse):
             state.group.syncs = requires_gradient_sync
 
-    def set_reshard_after_forward(
-        self, reshard_after_forward: bool, recurse: bool = True
-    ) -> None:
+    def set_reshard_after_forward(self, reshard_after_forward: bool, recurse: bool = True) -> None:
         """Whether memory is given back after forward; otherwise after backward."""
         for state in self._states(recurse):
             state.reshards = reshard_after_forward
@@ -158,8 +154,10 @@ def fully_shard(
     if isinstance(module, (list, tuple)):
         raise NotImplementedError("rushlight's fully_shard takes one module at a time")
     if isinstance(module, FSDPModule):
-        raise AssertionError("Each distinct composable distributed API can only be applied to a "
-                             "module once. fully_shard has already been applied to this module.")
+        raise AssertionError(
+            "Each distinct composable distributed API can only be applied to a "
+            "module once. fully_shard has already been applied to this module."
+        )
     if not callable(getattr(module, "forward", None)) or type(module).forward is Module.forward:
         raise ValueError(
             f"fully_shard does not support containers that do not implement forward: {module}"
@@ -176,7 +174,9 @@ def fully_shard(
     state = FSDPState(module, group, reshard, group.policy)
     cls = type(module)
     if cls not in _classes:
-        _classes[cls] = type(f"FSDP{cls.__name__}", (FSDPModule, cls), {"__module__": cls.__module__})
+        _classes[cls] = type(
+            f"FSDP{cls.__name__}", (FSDPModule, cls), {"__module__": cls.__module__}
+        )
     module.__class__ = _classes[cls]
     module._fsdp_state = state
     module.register_forward_pre_hook(state.before, prepend=True, with_kwargs=True)

@@ -163,7 +163,7 @@ class ParamGroup:
         self.reshard()
 
     def finish(self) -> None:
-        """Average the gradients over the processes, if that is not put off, and give memory back."""
+        """Average the gradients over the processes, unless that is put off; give memory back."""
         self.noted.clear()
         if self.syncs:
             with no_grad():

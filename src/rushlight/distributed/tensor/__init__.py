@@ -24,9 +24,7 @@ def _size(size: tuple[_Any, ...]) -> _Sequence[int]:
     return size[0] if len(size) == 1 and not isinstance(size[0], int) else size
 
 
-def zeros(
-    *size: _Any, device_mesh: _Any = None, placements: _Any = None, **how: _Any
-) -> DTensor:
+def zeros(*size: _Any, device_mesh: _Any = None, placements: _Any = None, **how: _Any) -> DTensor:
     """A DTensor of zeros; each process makes its part."""
     given = _size(size)
     return _new_filled("zeros", given, device_mesh=device_mesh, placements=placements, **how)
@@ -55,6 +53,4 @@ def full(
 
 
 if not _typing.TYPE_CHECKING:
-    __getattr__, __dir__ = _face(
-        "torch.distributed.tensor", globals(), {"placement_types": ""}
-    )
+    __getattr__, __dir__ = _face("torch.distributed.tensor", globals(), {"placement_types": ""})

@@ -66,9 +66,7 @@ class DTensor(Tensor):
     _spec: DTensorSpec
 
     @classmethod
-    def __torch_function__(
-        cls, func: Any, types: Any, args: Any = (), kwargs: Any = None
-    ) -> Any:
+    def __torch_function__(cls, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         return _answer(func, args, kwargs or {})
 
     # --- making, and taking apart ---------------------------------------------------------------
@@ -170,15 +168,13 @@ class DTensor(Tensor):
 
     def __get_tensor_shard__(self, index: Any) -> Any:
         if index.offset is not None and index.offset != self._box().offsets:
-            raise ValueError(
-                f"Could not find shard at '{index.offset}' for FQN: '{index.fqn}'"
-            )
+            raise ValueError(f"Could not find shard at '{index.offset}' for FQN: '{index.fqn}'")
         return self.to_local()
 
     # --- Python ---------------------------------------------------------------------------------
     def __repr__(self, *, tensor_contents: Any = None) -> str:  # type: ignore[override]
         return (
-            f"DTensor(local_tensor={self.to_local().detach()}, device_mesh={self._spec.mesh}, "
+            f"DTensor(local_tensor={self.to_local().detach()!r}, device_mesh={self._spec.mesh}, "
             f"placements={self._spec.placements})"
         )
 
@@ -349,9 +345,7 @@ def _alone(func: Any, spec: DTensorSpec, args: tuple[Any, ...], kwargs: dict[str
         return wrapped(found)
 
 
-def _reduction(
-    func: Any, name: str, x: Any, args: tuple[Any, ...], kwargs: dict[str, Any]
-) -> Any:
+def _reduction(func: Any, name: str, x: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """A sum, mean or norm of all elements."""
     spec = x._spec
     if name in ("vector_norm", "norm"):
@@ -468,4 +462,3 @@ def new_filled(
     with DisableTorchFunctionSubclass():
         found.requires_grad_(requires_grad)
     return found
-

@@ -105,7 +105,8 @@ def facts(spec: Any) -> dict[str, Any]:
     shape = Size(spec.shape)
     return {
         "shape": shape, "ndim": len(shape), "dim": len(shape), "ndimension": len(shape),
-        "numel": math.prod(shape), "nelement": math.prod(shape), "__len__": shape[0] if shape else 0,
+        "numel": math.prod(shape), "nelement": math.prod(shape),
+        "__len__": shape[0] if shape else 0,
     }  # fmt: skip
 
 

@@ -1,8 +1,8 @@
 """How a tensor lies on the processes of one dimension of a mesh.
 
-    Shard(0)      each has some rows         [0 1 | 2 3]     ->   rank 0: [0 1]    rank 1: [2 3]
-    Replicate()   each has all of it                              rank 0: [0 1 2 3]    rank 1: same
-    Partial()     each has a summand                              their sum is the tensor
+Shard(0)      each has some rows         [0 1 | 2 3]     ->   rank 0: [0 1]    rank 1: [2 3]
+Replicate()   each has all of it                              rank 0: [0 1 2 3]    rank 1: same
+Partial()     each has a summand                              their sum is the tensor
 """
 
 from __future__ import annotations
