@@ -43,7 +43,7 @@ class _ZeROJoinHook(JoinHook):
         self.zero = zero
 
     def main_hook(self) -> None:
-        self.zero.step()
+        self.zero._step_and_share(None)  # not `step`: that says that there are inputs left
 
 
 class ZeroRedundancyOptimizer(Optimizer, Joinable):
@@ -163,6 +163,9 @@ class ZeroRedundancyOptimizer(Optimizer, Joinable):
     def step(self, closure: Callable[[], Any] | None = None, **kwargs: Any) -> Any:
         """Step with this rank's parameters, and send and receive: then all ranks have all."""
         Join.notify_join_context(self)
+        return self._step_and_share(closure, **kwargs)
+
+    def _step_and_share(self, closure: Callable[[], Any] | None, **kwargs: Any) -> Any:
         trainable = self._is_trainable()
         if trainable != self._trainable:
             _logger.warning(

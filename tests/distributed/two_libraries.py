@@ -1,0 +1,78 @@
+"""Programs of several processes, run on rushlight and on PyTorch.
+
+A program is a file that is called with the name of the library, `rushlight` or `torch`, starts a
+process group and prints one line of JSON: its results.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import os
+import socket
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.harness import ROOT
+
+needs_torch = pytest.mark.skipif(
+    importlib.util.find_spec("torch") is None, reason="PyTorch is not installed"
+)
+
+
+def free_port() -> int:
+    with socket.socket() as listener:
+        listener.bind(("127.0.0.1", 0))
+        port: int = listener.getsockname()[1]
+        return port
+
+
+def run_ranks(library: str, program: Path, n: int, *arguments: str) -> list[Any]:
+    """What each of `n` processes of a program printed last, by rank."""
+    port = str(free_port())
+    processes = []
+    for rank in range(n):
+        env = {
+            **os.environ,
+            "RANK": str(rank), "LOCAL_RANK": str(rank), "WORLD_SIZE": str(n),
+            "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": port,
+            "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1",
+            "PYTHONPATH": os.pathsep.join([str(ROOT / "src"), str(ROOT)]),
+        }  # fmt: skip
+        processes.append(
+            subprocess.Popen(
+                [sys.executable, str(program), library, *arguments],
+                env=env,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                text=True,
+            )
+        )
+    try:
+        ended = [(*p.communicate(timeout=300), p.returncode) for p in processes]
+    finally:
+        for p in processes:
+            p.kill()
+    for rank, (out, err, status) in enumerate(ended):
+        assert status == 0, f"rank {rank} of {program.name} ended with {status}\n{out}\n{err}"
+    return [json.loads(out.splitlines()[-1]) for out, _, _ in ended]
+
+
+def assert_close(a: Any, b: Any, tolerance: float, path: str = "") -> None:
+    """Equal results, numbers up to a relative tolerance."""
+    if isinstance(a, dict):
+        assert a.keys() == b.keys(), path
+        for key in a:
+            assert_close(a[key], b[key], tolerance, f"{path}.{key}")
+    elif isinstance(a, list):
+        assert len(a) == len(b), path
+        for at, (x, y) in enumerate(zip(a, b)):
+            assert_close(x, y, tolerance, f"{path}[{at}]")
+    elif isinstance(a, float) and isinstance(b, float):
+        assert abs(a - b) <= tolerance * max(1.0, abs(a), abs(b)), f"{path}: {a} and {b}"
+    else:
+        assert a == b, f"{path}: {a} and {b}"
