@@ -40,7 +40,7 @@ KNOWN: dict[str, str] = {
         masked_select max.binary max.reduction_no_dim maximum min.binary min.reduction_no_dim
         minimum nextafter nn.functional.batch_norm nn.functional.binary_cross_entropy
         nn.functional.binary_cross_entropy_with_logits nn.functional.hinge_embedding_loss
-        nn.functional.huber_loss nn.functional.l1_loss nn.functional.leaky_relu
+        nn.functional.huber_loss nn.functional.leaky_relu
         nn.functional.mse_loss nn.functional.pad.replicate_negative nn.functional.relu
         nn.functional.smooth_l1_loss nn.functional.soft_margin_loss nn.functional.threshold
         nn.functional.triplet_margin_loss polar prod scatter_reduce.amax scatter_reduce.amin
@@ -65,9 +65,6 @@ _FIRST = {
         masked.cumprod masked.cumsum masked.log_softmax masked.logaddexp masked.median masked.norm
         masked.prod masked.softmax masked.softmin masked.std masked.var
         nn.functional.multilabel_soft_margin_loss
-    """,
-    "the gradient of a mean is expanded, not copied, on its way through a view": """
-        nn.functional.adaptive_avg_pool1d
     """,
     _STEPS: "as_strided_copy nn.functional.pdist",
 }

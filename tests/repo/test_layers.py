@@ -29,8 +29,8 @@ LAYERS = [
     "accelerator amp backends compiler cpu cuda _dynamo distributions export futures hub "
     "_inductor jit _jit_internal _tensor_str _ops _guards _subclasses masked "
     "monitor mps mtia multiprocessing onnx package quasirandom signal sparse "
-    "xpu _vmap_internals",
-    "codegen compile viz explaining reasons distributed",
+    "xpu _vmap_internals distributed",
+    "codegen compile viz explaining reasons",
     "compat cli __main__ functional fx notebook",
 ]
 LAYER = {name: level for level, names in enumerate(LAYERS) for name in names.split()}

@@ -170,9 +170,12 @@ class Mean(Sum):
         shape = shapes[0]
         n = reduced_count(shape, self.dims)
         spread = v.broadcast(self.back(g / n if n else g, shape), shape)
-        # PyTorch gives a dense one; a leaf would copy an expanded one anyway
-        ends = isinstance(node._next_edges[0], TensorBase) and not isinstance(g, TensorBase)
-        return (v.copy(spread) if ends else spread,)
+        if isinstance(g, TensorBase):
+            return (spread,)
+        # PyTorch gives a dense one; a leaf would copy an expanded one anyway, and where there is
+        # little the kernel below writes it
+        dense = math.prod(shape) <= _LITTLE or isinstance(node._next_edges[0], TensorBase)
+        return (v.copy(spread) if dense else spread,)
 
     samples = drawn(
         real=[((-1,), False, (2, 3)), ((-2, -1), True, (2, 3))], complex=[((-1,), False, (2, 2))]
