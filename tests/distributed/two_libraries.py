@@ -12,6 +12,7 @@ import os
 import socket
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 from typing import Any
 
@@ -34,32 +35,33 @@ def free_port() -> int:
 def run_ranks(library: str, program: Path, n: int, *arguments: str) -> list[Any]:
     """What each of `n` processes of a program printed last, by rank."""
     port = str(free_port())
-    processes = []
-    for rank in range(n):
-        env = {
-            **os.environ,
-            "RANK": str(rank), "LOCAL_RANK": str(rank), "WORLD_SIZE": str(n),
-            "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": port,
-            "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1",
-            "PYTHONPATH": os.pathsep.join([str(ROOT / "src"), str(ROOT)]),
-        }  # fmt: skip
-        processes.append(
-            subprocess.Popen(
-                [sys.executable, str(program), library, *arguments],
-                env=env,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.PIPE,
-                text=True,
-            )
-        )
-    try:
-        ended = [(*p.communicate(timeout=300), p.returncode) for p in processes]
-    finally:
-        for p in processes:
-            p.kill()
-    for rank, (out, err, status) in enumerate(ended):
-        assert status == 0, f"rank {rank} of {program.name} ended with {status}\n{out}\n{err}"
-    return [json.loads(out.splitlines()[-1]) for out, _, _ in ended]
+    # Files and not pipes: a process that waits for its pipe to be read would hold up the others.
+    with tempfile.TemporaryDirectory() as folder:
+        outs = [Path(folder) / f"{rank}.out" for rank in range(n)]
+        processes = []
+        for rank, out in enumerate(outs):
+            env = {
+                **os.environ,
+                "RANK": str(rank), "LOCAL_RANK": str(rank), "WORLD_SIZE": str(n),
+                "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": port,
+                "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1",
+                "PYTHONPATH": os.pathsep.join([str(ROOT / "src"), str(ROOT)]),
+            }  # fmt: skip
+            command = [sys.executable, "-W", "ignore", str(program), library, *arguments]
+            with out.open("w") as stdout, out.with_suffix(".err").open("w") as stderr:
+                processes.append(subprocess.Popen(command, env=env, stdout=stdout, stderr=stderr))
+        try:
+            ended = [p.wait(timeout=120) for p in processes]
+        except subprocess.TimeoutExpired:
+            ended = [p.poll() for p in processes]
+        finally:
+            for p in processes:
+                p.kill()
+                p.wait()
+        for rank, (out, status) in enumerate(zip(outs, ended)):
+            said = f"{out.read_text()[-2000:]}\n{out.with_suffix('.err').read_text()[-4000:]}"
+            assert status == 0, f"rank {rank} of {program.name} ended with {status}\n{said}"
+        return [json.loads(out.read_text().splitlines()[-1]) for out in outs]
 
 
 def assert_close(a: Any, b: Any, tolerance: float, path: str = "") -> None:

@@ -279,9 +279,7 @@ def gather(
         _check_dtypes(tensor, *outputs)
         _check_own(outputs, tensor, members, "gather")
     elif outputs:
-        raise ValueError(
-            "Argument ``gather_list`` must NOT be specified on non-destination ranks."
-        )
+        raise ValueError("Argument ``gather_list`` must NOT be specified on non-destination ranks.")
     return run(
         lambda alone: members.transport(tensor).gather(outputs, tensor, root, alone), async_op
     )

@@ -146,9 +146,11 @@ def init_process_group(
         rank, world_size, store = _under_mpiexec(place, rank, world_size, store)
     elif store is not None:
         if world_size <= 0 or rank < 0:
-            raise ValueError("world_size must be positive if using store") if (
-                world_size <= 0
-            ) else ValueError("rank must be non-negative if using store")
+            raise (
+                ValueError("world_size must be positive if using store")
+                if (world_size <= 0)
+                else ValueError("rank must be non-negative if using store")
+            )
         host = getattr(store, "host", "") or socket.gethostname()
         place = None
     else:
@@ -223,7 +225,9 @@ def _make(
         transports["cuda"] = nccl.NCCLTransport(store, rank, size, f"group {name}", seconds)
     if "cpu" in backends:
         transports["cpu"] = (
-            SoloTransport() if size == 1 else _over_mpi(ranks, rank, store, name, seconds, place, host)
+            SoloTransport()
+            if size == 1
+            else _over_mpi(ranks, rank, store, name, seconds, place, host)
         )
         transports.setdefault("cuda", transports["cpu"])
     return ProcessGroup(ranks, rank, config, transports, store, limit, name, "undefined")

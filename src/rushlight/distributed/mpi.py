@@ -126,9 +126,7 @@ class MPITransport:
         finish = self._home(tensor, at, op) if self.rank == root else None
         return self._start("reduce", begin, finish, [tensor], alone)
 
-    def reduce_scatter(
-        self, output: Any, inputs: Sequence[Any], op: ReduceOp, alone: bool
-    ) -> Work:
+    def reduce_scatter(self, output: Any, inputs: Sequence[Any], op: ReduceOp, alone: bool) -> Work:
         """Reduce a list of tensors of all ranks; rank i gets the i-th."""
         row = row_of(inputs)[0] if len(inputs) > 1 else host_copy(inputs[0])
         at = _for_reduction(row)

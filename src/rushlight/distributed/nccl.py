@@ -116,9 +116,7 @@ class NCCLTransport:
 
         return self._run([tensor], call)
 
-    def reduce_scatter(
-        self, output: Any, inputs: Sequence[Any], op: ReduceOp, alone: bool
-    ) -> Work:
+    def reduce_scatter(self, output: Any, inputs: Sequence[Any], op: ReduceOp, alone: bool) -> Work:
         given = _row(inputs)
         at = _dense(output)
         kind, count = self._kind(output)

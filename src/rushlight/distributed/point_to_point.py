@@ -121,9 +121,7 @@ class P2POp:
     def __repr__(self) -> str:
         here = self.group.ranks[self.group.rank()]
         ends = f"{here} -> {self.peer}" if self.op is isend else f"{self.peer} -> {here}"
-        return (
-            f"P2POp({self.op.__name__} {ends}, {tuple(self.tensor.shape)}, {self.tensor.dtype})"
-        )
+        return f"P2POp({self.op.__name__} {ends}, {tuple(self.tensor.shape)}, {self.tensor.dtype})"
 
 
 def batch_isend_irecv(p2p_op_list: list[P2POp]) -> list[Work]:

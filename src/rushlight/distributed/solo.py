@@ -26,9 +26,7 @@ class SoloTransport:
     def reduce(self, tensor: Any, root: int, op: ReduceOp, alone: bool) -> Work:
         return finished([tensor])
 
-    def reduce_scatter(
-        self, output: Any, inputs: Sequence[Any], op: ReduceOp, alone: bool
-    ) -> Work:
+    def reduce_scatter(self, output: Any, inputs: Sequence[Any], op: ReduceOp, alone: bool) -> Work:
         return _copy([output], inputs)
 
     def broadcast(self, tensor: Any, root: int, alone: bool) -> Work:

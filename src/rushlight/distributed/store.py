@@ -189,7 +189,9 @@ class TableStore(Store):
 
     def compare_set(self, key: str, expected_value: Any, desired_value: Any) -> bytes:
         """Keep a value if the one that is there is as expected; the result is what is there."""
-        have: bytes = self._table.compare_set(key, as_bytes(expected_value), as_bytes(desired_value))
+        have: bytes = self._table.compare_set(
+            key, as_bytes(expected_value), as_bytes(desired_value)
+        )
         return have
 
     def wait(self, keys: Sequence[str], timeout: timedelta | None = None) -> None:

@@ -241,9 +241,7 @@ class Client:
         return int(self.ask(b"queue_len", key.encode())[0])
 
     def longer(self, key: str, than: int, seconds: float) -> bytes | None:
-        return _value(
-            self.ask(b"longer", key.encode(), str(than).encode(), str(seconds).encode())
-        )
+        return _value(self.ask(b"longer", key.encode(), str(than).encode(), str(seconds).encode()))
 
     def close(self) -> None:
         """Close the connections that nobody uses."""

@@ -54,9 +54,7 @@ class World:
         """What the main thread of this process is doing, for others that wait for it."""
         frame = sys._current_frames().get(threading.main_thread().ident or 0)
         package = os.path.dirname(os.path.dirname(__file__))
-        while frame is not None and (
-            frame.f_code.co_filename.startswith((package, "<frozen"))
-        ):
+        while frame is not None and (frame.f_code.co_filename.startswith((package, "<frozen"))):
             frame = frame.f_back
         place = ""
         if frame is not None:
@@ -255,7 +253,9 @@ def _unlink_shared_memory() -> None:
         return
     _world.communicator.Barrier()
     with open("/proc/self/maps") as maps:
-        files = {line.split()[5] for line in maps if "/dev/shm/" in line and "(deleted)" not in line}
+        files = {
+            line.split()[5] for line in maps if "/dev/shm/" in line and "(deleted)" not in line
+        }
     for file in files:
         if os.path.basename(file).startswith(("mpich_shm", "ucx_shm")):
             try:

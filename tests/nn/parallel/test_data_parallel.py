@@ -62,8 +62,3 @@ def test_modes_and_errors_reach_the_threads() -> None:
 
     with pytest.raises(ValueError, match="boom"):
         parallel.parallel_apply([nn.Identity(), Fails()], [torch.ones(1)] * 2)
-
-
-def test_distributed_says_what_it_needs() -> None:
-    with pytest.raises(ValueError, match=r"needs torch\.distributed"):
-        parallel.DistributedDataParallel(nn.Linear(1, 1))

@@ -138,8 +138,16 @@ class BatchNorm3d(BatchNorm):
 
 class SyncBatchNorm(BatchNorm):
     """SyncBatchNorm(num_features, eps=1e-05, momentum=0.1, affine=True, track_running_stats=True,
-    process_group=None): batch normalisation over the batches of all processes. There is one here,
-    so it is `BatchNorm` of inputs of any rank.
+    process_group=None): batch normalisation over the batches of all processes together, of inputs
+    of any rank. In one process, and in `eval`, it is `BatchNorm`.
+
+    Args:
+        num_features: channels, C.
+        eps: added to the variance, so that nothing is divided by 0.
+        momentum: the share of a new batch in the running statistics; None: all count the same.
+        affine: whether to learn a factor and a summand for each channel.
+        track_running_stats: whether to keep running statistics, for `eval`.
+        process_group: the processes; None: all.
 
     >>> torch.nn.SyncBatchNorm(1, affine=False)(torch.tensor([[1.], [3.]]))
     tensor([[-1.0000],
@@ -161,6 +169,25 @@ class SyncBatchNorm(BatchNorm):
             raise ValueError(f"expected at least 2D input (got {input.ndim}D input)")
         if input.shape[1] == 0:
             raise ValueError("SyncBatchNorm number of input channels should be non-zero")
+
+    def forward(self, input: Any) -> Any:
+        from rushlight import distributed as dist
+
+        self._check_input_dim(input)
+        synced = self.training and dist.is_available() and dist.is_initialized()
+        if not synced or dist.get_world_size(self.process_group) == 1:
+            return super().forward(input)
+        from rushlight.nn.modules.sync_batch_norm import sync_batch_norm
+
+        momentum = 0.0 if self.momentum is None else self.momentum
+        if self.num_batches_tracked is not None:
+            self.num_batches_tracked.add_(1)
+            if self.momentum is None:  # the plain average of all batches
+                momentum = 1.0 / float(self.num_batches_tracked)
+        return sync_batch_norm(
+            input, self.weight, self.bias, self.running_mean, self.running_var, self.eps, momentum,
+            self.process_group,
+        )  # fmt: skip
 
     @classmethod
     def convert_sync_batchnorm(cls, module: Any, process_group: Any = None) -> Any:

@@ -57,7 +57,9 @@ class GradBucket:
 class Bucket:
     """The gradients of some parameters in one flat tensor, and how far they have come."""
 
-    def __init__(self, indices: Sequence[int], parameters: Sequence[Any], zeros: Any = None) -> None:
+    def __init__(
+        self, indices: Sequence[int], parameters: Sequence[Any], zeros: Any = None
+    ) -> None:
         self.indices = tuple(indices)
         self.parameters = tuple(parameters)
         length = sum(p.numel() for p in self.parameters)

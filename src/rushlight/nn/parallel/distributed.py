@@ -8,24 +8,21 @@ All processes start with equal parameters and add equal averages to them, so the
 from __future__ import annotations
 
 import copy
-import dataclasses
-import enum
 import inspect
 import warnings
-import weakref
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from rushlight.autograd.function import Function
 from rushlight.autograd.grad_mode import is_grad_enabled, no_grad
-from rushlight.autograd.variable import Variable
-from rushlight.core.graph import TensorBase
 from rushlight.distributed.algorithms.join import Join, Joinable, JoinHook, notify
-from rushlight.nn.modules.module import Module
-from rushlight.nn.parallel.module_states import broadcast_coalesced, verify_parameters
+from rushlight.nn.parallel.module_states import verify_parameters
+from rushlight.nn.parallel.module_sync import ModuleSync
+from rushlight.nn.parallel.module_sync import _BufferCommHookLocation as _BufferCommHookLocation
+from rushlight.nn.parallel.outputs import find_tensors, map_tensors
 from rushlight.nn.parallel.reducer import Reducer
 from rushlight.nn.parallel.scatter_gather import gather, scatter_kwargs
+from rushlight.nn.parallel.sink import watch_end
 from rushlight.ops.registry import functions
 
 __all__ = ["DistributedDataParallel"]
@@ -34,64 +31,6 @@ __dir__ = __all__.copy
 _MB = 1024 * 1024
 _FIRST_BUCKET = _MB  # small, so that the first message leaves early
 _BROADCAST_SIZE = 250 * _MB
-
-
-class _BufferCommHookLocation(enum.Enum):
-    PRE_FORWARD = enum.auto()
-    POST_FORWARD = enum.auto()
-
-
-def map_tensors(change: Callable[[Any], Any], found: Any) -> Any:
-    """What a module returned, with each tensor in it changed."""
-    if isinstance(found, TensorBase):
-        return change(found)
-    if isinstance(found, tuple) and hasattr(found, "_fields"):
-        return type(found)(*[map_tensors(change, part) for part in found])
-    if isinstance(found, list | tuple):
-        return type(found)([map_tensors(change, part) for part in found])
-    if isinstance(found, dict):
-        changed = copy.copy(found)
-        for key, part in found.items():
-            changed[key] = map_tensors(change, part)
-        return changed
-    if dataclasses.is_dataclass(found) and not isinstance(found, type):
-        changed = copy.copy(found)
-        for field in dataclasses.fields(found):
-            part = map_tensors(change, getattr(found, field.name))
-            object.__setattr__(changed, field.name, part)  # the dataclass may be frozen
-        return changed
-    return found
-
-
-def find_tensors(found: Any) -> list[Any]:
-    """The tensors in what a module returned."""
-    tensors: list[Any] = []
-
-    def collect(t: Any) -> Any:
-        tensors.append(t)
-        return t
-
-    map_tensors(collect, found)
-    return tensors
-
-
-class _DDPSink(Function):
-    """The identity of the outputs; its backward is the first to run, and asks to be told of the
-    end. Outputs that the loss does not use send None through, and so those parameters answer too.
-    """
-
-    @staticmethod
-    def forward(ctx: Any, reducer: weakref.ref[Reducer], *outputs: Any) -> Any:
-        ctx.set_materialize_grads(False)
-        ctx.reducer = reducer
-        return tuple(t.clone() for t in outputs)
-
-    @staticmethod
-    def backward(ctx: Any, *grads: Any) -> Any:
-        reducer = ctx.reducer()
-        if reducer is not None:
-            Variable._execution_engine.queue_callback(reducer.end_of_backward)
-        return None, *grads
 
 
 class _DDPJoinHook(JoinHook):
@@ -117,7 +56,7 @@ class _DDPJoinHook(JoinHook):
         ddp._sync_module_states(ddp._authoritative_rank, ddp.forward_sync_buffers)
 
 
-class DistributedDataParallel(Module, Joinable):
+class DistributedDataParallel(ModuleSync, Joinable):
     """DistributedDataParallel(module, device_ids=None, output_device=None, dim=0,
     broadcast_buffers=None, init_sync=True, process_group=None, bucket_cap_mb=None,
     find_unused_parameters=False, check_reduction=False, gradient_as_bucket_view=False,
@@ -169,8 +108,8 @@ class DistributedDataParallel(Module, Joinable):
             )
         if mixed_precision is not None:
             raise NotImplementedError(
-                "DistributedDataParallel(mixed_precision=...): rushlight has it not. Run the module "
-                "under torch.autocast, and send gradients in fewer bits with "
+                "DistributedDataParallel(mixed_precision=...): rushlight has it not. Run the "
+                "module under torch.autocast, and send gradients in fewer bits with "
                 "register_comm_hook(None, default_hooks.fp16_compress_hook)."
             )
         self.process_group = self._choose_group(process_group, device_mesh)
@@ -229,7 +168,7 @@ class DistributedDataParallel(Module, Joinable):
             if static_graph:
                 self._set_static_graph()
 
-    # --- what the constructor is made of -----------------------------------------------------------
+    # --- what the constructor is made of ----------------------------------------------------------
     def _choose_group(self, process_group: Any, device_mesh: Any) -> Any:
         from rushlight.distributed.distributed_c10d import _get_default_group
 
@@ -291,15 +230,6 @@ class DistributedDataParallel(Module, Joinable):
         self.device_ids = [number(place) for place in device_ids]
         self.output_device = number(device_ids[0] if output_device is None else output_device)
 
-    def _choose_buffers(self, broadcast: bool | None, forward_sync: bool | None) -> bool:
-        """Set which buffers each forward pass takes over; returns whether this constructor does."""
-        if forward_sync is None:
-            forward_sync = broadcast is not False
-            self.forward_sync_buffers = forward_sync
-            return forward_sync
-        self.forward_sync_buffers = forward_sync
-        return True
-
     def _named_reduced(self) -> list[tuple[str, Any]]:
         """The parameters whose gradients the reducer averages, with their names."""
         return [
@@ -316,26 +246,7 @@ class DistributedDataParallel(Module, Joinable):
             self.skip_all_reduce_unused_params,
         )  # fmt: skip
 
-    def _assign_modules_buffers(self) -> None:
-        self.named_module_buffers = {
-            n: b for n, b in self.module.named_buffers() if n not in self.parameters_to_ignore
-        }
-        self.modules_buffers = list(self.named_module_buffers.values())
-
-    def _sync_module_states(self, source: int, buffers: bool) -> None:
-        """Take the parameters, and the buffers if asked, of one process."""
-        states = [p for n, p in self.module.named_parameters() if n not in self.parameters_to_ignore]
-        if buffers:
-            self._assign_modules_buffers()
-            states += self.modules_buffers
-        self._distributed_broadcast_coalesced(states, self.broadcast_bucket_size, source)
-
-    def _distributed_broadcast_coalesced(
-        self, tensors: Any, buffer_size: int, authoritative_rank: int = 0
-    ) -> None:
-        broadcast_coalesced(self.process_group, tensors, buffer_size, authoritative_rank)
-
-    # --- gradients that wait for a given moment -----------------------------------------------------
+    # --- gradients that wait for a given moment ---------------------------------------------------
     def _delay_all_reduce(self, moment: Any) -> None:
         """Keep the delayed parameters' gradients in one tensor, averaged when the gradient of
         `moment` is computed."""
@@ -363,15 +274,15 @@ class DistributedDataParallel(Module, Joinable):
             if p.grad is None:
                 p.grad = view.zero_()
 
-    # --- copies --------------------------------------------------------------------------------------
+    # --- copies -----------------------------------------------------------------------------------
     def _check_default_group(self) -> None:
         from rushlight.distributed.distributed_c10d import _get_default_group
 
         if self.process_group != _get_default_group():
             raise RuntimeError(
-                "DDP Pickling/Unpickling are only supported when using DDP with the default process "
-                "group. That is, when you have called init_process_group and have not passed "
-                "process_group argument to DDP constructor"
+                "DDP Pickling/Unpickling are only supported when using DDP with the default "
+                "process group. That is, when you have called init_process_group and have not "
+                "passed process_group argument to DDP constructor"
             )
 
     def __getstate__(self) -> dict[str, Any]:
@@ -389,7 +300,7 @@ class DistributedDataParallel(Module, Joinable):
         self._make_reducer()
         self.reducer.static_graph = self.static_graph
 
-    # --- running -------------------------------------------------------------------------------------
+    # --- running ----------------------------------------------------------------------------------
     @contextmanager
     def no_sync(self) -> Iterator[None]:
         """Inside, gradients only add up in this process; the first pass after it averages the sums.
@@ -443,16 +354,7 @@ class DistributedDataParallel(Module, Joinable):
             return output
         walks = self.find_unused_parameters and not self.static_graph
         self.reducer.prepare_for_backward(find_tensors(output) if walks else None)
-        return self._watch_end(output) if self.reducer.awaits_end() else output
-
-    def _watch_end(self, output: Any) -> Any:
-        """The output, with `_DDPSink` behind each tensor that has a history."""
-        tracked = [t for t in find_tensors(output) if t.grad_fn is not None]
-        if not tracked:
-            return output
-        sunk = _DDPSink.apply(weakref.ref(self.reducer), *tracked)
-        instead = {id(t): s for t, s in zip(tracked, sunk)}
-        return map_tensors(lambda t: instead.get(id(t), t), output)
+        return watch_end(output, self.reducer) if self.reducer.awaits_end() else output
 
     def scatter(self, inputs: Any, kwargs: Any, device_ids: Any) -> Any:
         """The arguments, cut for each device."""
@@ -471,65 +373,7 @@ class DistributedDataParallel(Module, Joinable):
         """The results of several devices together."""
         return gather(outputs, output_device, self.dim)
 
-    # --- buffers -------------------------------------------------------------------------------------
-    @property
-    def broadcast_buffers(self) -> bool:
-        """The older name of `forward_sync_buffers`."""
-        return self.forward_sync_buffers
-
-    @broadcast_buffers.setter
-    def broadcast_buffers(self, value: bool) -> None:
-        self.forward_sync_buffers = value
-
-    def will_sync_module_buffers(self) -> bool:
-        """Whether the next forward pass takes the buffers of process 0."""
-        return (
-            self.require_forward_param_sync
-            and self.forward_sync_buffers
-            and len(self.modules_buffers) > 0
-        )
-
-    def _buffer_hook_at(self, place: _BufferCommHookLocation) -> bool:
-        there = getattr(self, "buffer_hook", None)
-        return there is not None and there[2] is place
-
-    def _check_sync_bufs_pre_fwd(self) -> bool:
-        return self.will_sync_module_buffers() and not self._buffer_hook_at(
-            _BufferCommHookLocation.POST_FORWARD
-        )
-
-    def _check_sync_bufs_post_fwd(self) -> bool:
-        return self.will_sync_module_buffers() and self._buffer_hook_at(
-            _BufferCommHookLocation.POST_FORWARD
-        )
-
-    def _sync_buffers(self) -> None:
-        # Process 0 may have run out of inputs, with buffers that are out of date.
-        source = self._find_common_rank(True) if self._join_config.enable else 0
-        self._assign_modules_buffers()
-        self._sync_module_buffers(source)
-
-    def _sync_module_buffers(self, authoritative_rank: int) -> None:
-        if not hasattr(self, "buffer_hook"):
-            self._distributed_broadcast_coalesced(
-                self.modules_buffers, self.broadcast_bucket_size, authoritative_rank
-            )
-            return
-        state, hook, _ = self.buffer_hook
-        futures = hook(state, self.named_module_buffers)
-        if futures is not None:
-            self.reducer.post_backward_futures += futures
-
-    def _register_buffer_comm_hook(
-        self, state: Any, hook: Callable[..., Any],
-        comm_hook_location: _BufferCommHookLocation = _BufferCommHookLocation.POST_FORWARD,
-    ) -> None:  # fmt: skip
-        """Have a hook synchronise the buffers, which it gets by name."""
-        if not callable(hook):
-            raise AssertionError(f"hook must be callable, got {type(hook).__name__}")
-        self.buffer_hook = (state, hook, comm_hook_location)
-
-    # --- uneven inputs -------------------------------------------------------------------------------
+    # --- uneven inputs ----------------------------------------------------------------------------
     def join(
         self, divide_by_initial_world_size: bool = True, enable: bool = True,
         throw_on_early_termination: bool = False,
@@ -563,12 +407,6 @@ class DistributedDataParallel(Module, Joinable):
     def join_process_group(self) -> Any:
         return self.process_group
 
-    @property
-    def _distributed_rank(self) -> int:
-        from rushlight import distributed as dist
-
-        return dist.get_rank(self.process_group)
-
     def _any_process_syncs(self, mine: bool) -> bool:
         """Whether some process will average its gradients in this iteration."""
         from rushlight import distributed as dist
@@ -577,16 +415,7 @@ class DistributedDataParallel(Module, Joinable):
         dist.all_reduce(count, group=self.process_group)
         return bool(count.item() != 0)
 
-    def _find_common_rank(self, candidate: bool) -> int:
-        """The largest number of a process that is a candidate."""
-        from rushlight import distributed as dist
-
-        mine = self._distributed_rank if candidate else -1
-        largest = functions["tensor"]([mine], device=self.device)
-        dist.all_reduce(largest, op=dist.ReduceOp.MAX, group=self.process_group)
-        return int(largest.item())
-
-    # --- hooks ---------------------------------------------------------------------------------------
+    # --- hooks ------------------------------------------------------------------------------------
     def register_comm_hook(self, state: object, hook: Callable[..., Any]) -> None:
         """Have a hook average the gradients: `hook(state, bucket) -> Future` of a flat tensor.
 
@@ -622,16 +451,17 @@ class DistributedDataParallel(Module, Joinable):
 
         signature = inspect.signature(hook)
         bucket = signature.parameters["bucket"].annotation
-        if bucket not in (inspect.Parameter.empty, GradBucket, "GradBucket", "dist.GradBucket"):
-            raise ValueError("Communication hook: bucket annotation should be dist.GradBucket.")
         result = signature.return_annotation
-        written = isinstance(result, str) and result.endswith("Future[torch.Tensor]")
-        if not written and result not in (inspect.Signature.empty, Future[Tensor]):
+        # An annotation that is still a string says nothing that could be relied on.
+        if not isinstance(bucket, str) and bucket not in (inspect.Parameter.empty, GradBucket):
+            raise ValueError("Communication hook: bucket annotation should be dist.GradBucket.")
+        if not isinstance(result, str) and result not in (inspect.Signature.empty, Future[Tensor]):
             raise ValueError(
-                "Communication hook: return annotation should be torch.futures.Future[torch.Tensor]."
+                "Communication hook: return annotation should be "
+                "torch.futures.Future[torch.Tensor]."
             )
 
-    # --- the graph -----------------------------------------------------------------------------------
+    # --- the graph --------------------------------------------------------------------------------
     def _set_static_graph(self) -> None:
         """Promise that every iteration uses the same parameters, as often as the first."""
         if self.static_graph:
@@ -644,9 +474,9 @@ class DistributedDataParallel(Module, Joinable):
         if self.find_unused_parameters:
             warnings.warn(
                 "You passed find_unused_parameters=true to DistributedDataParallel, "
-                "`_set_static_graph` will detect unused parameters automatically, so you do not need "
-                "to set find_unused_parameters=true, just be sure these unused parameters will not "
-                "change during training loop while calling `_set_static_graph`.",
+                "`_set_static_graph` will detect unused parameters automatically, so you do not "
+                "need to set find_unused_parameters=true, just be sure these unused parameters "
+                "will not change during training loop while calling `_set_static_graph`.",
                 stacklevel=2,
             )
 
@@ -659,7 +489,7 @@ class DistributedDataParallel(Module, Joinable):
     @staticmethod
     def _get_data_parallel_params(module: Any, named_params: bool = False) -> Iterator[Any]:
         """The parameters of a module that `DistributedDataParallel` takes care of."""
-        ignored = getattr(module, "parameters_to_ignore", set())
+        ignored: set[str] = getattr(module, "parameters_to_ignore", set())
         inner = module.module if isinstance(module, DistributedDataParallel) else module
         for name, p in inner.named_parameters():
             if name not in ignored:

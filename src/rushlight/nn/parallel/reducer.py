@@ -44,10 +44,10 @@ _UNFINISHED = (
     "sure all `forward` function outputs participate in calculating loss."
 )
 _TWICE = (
-    "Expected to mark a variable ready only once. Either a parameter was used outside of `forward`, "
-    "or it got its gradient in several backward passes, one inside the other (as with checkpoints "
-    "that share it and have use_reentrant=True). Where the graph is the same in every iteration, "
-    "static_graph=True allows this."
+    "Expected to mark a variable ready only once. Either a parameter was used outside of "
+    "`forward`, or it got its gradient in several backward passes, one inside the other (as with "
+    "checkpoints that share it and have use_reentrant=True). Where the graph is the same in every "
+    "iteration, static_graph=True allows this."
 )
 _CHANGED = (
     "Your training graph has changed in this iteration, e.g., one parameter is used in first "
@@ -59,8 +59,8 @@ _ALL_USED = (
     "parameters in the forward pass. This flag results in an extra traversal of the autograd graph "
     "every iteration, which can adversely affect performance. If your model indeed never has any "
     "unused parameters in the forward pass, consider turning this flag off. Note that this warning "
-    "may be a false positive if your model has flow control causing later iterations to have unused "
-    "parameters."
+    "may be a false positive if your model has flow control causing later iterations to have "
+    "unused parameters."
 )
 
 
@@ -134,23 +134,28 @@ class Reducer:
         # the order of the first pass, that pass has one bucket of each kind.
         whole = [sys.maxsize] if not find_unused else self.limits
         buckets = assign_buckets(self.parameters, range(count), whole)
-        self.make_buckets(list(reversed(sorted(buckets, key=min))))
+        self.make_buckets(sorted(buckets, key=min, reverse=True))
         mine = weakref.ref(self)
-        handles = [p.register_post_accumulate_grad_hook(_hook(mine, i)) for i, p in enumerate(self.parameters)]
+        handles = [
+            p.register_post_accumulate_grad_hook(_hook(mine, i))
+            for i, p in enumerate(self.parameters)
+        ]
         self._remove_hooks = weakref.finalize(self, _remove, handles)
 
-    # --- buckets -----------------------------------------------------------------------------------
+    # --- buckets ----------------------------------------------------------------------------------
     def make_buckets(self, assignment: Sequence[Sequence[int]]) -> None:
         """Make empty buckets for these groups of parameters, to be sent in this order."""
         self.buckets = [Bucket(g, [self.parameters[i] for i in g]) for g in assignment]
         self.place = {
-            index: (bucket, at) for bucket in self.buckets for at, index in enumerate(bucket.indices)
+            index: (bucket, at)
+            for bucket in self.buckets
+            for at, index in enumerate(bucket.indices)
         }
         self.next_bucket = 0
 
     def rebuild_buckets(self) -> bool:
-        """Once, after the first averages: make buckets in the order in which gradients came, that of
-        process 0. Returns whether it did."""
+        """Once, after the first averages: make buckets in the order in which gradients came, as it
+        was in process 0. Returns whether it did."""
         self.check_finished()
         waits = (self.static_graph or not self.find_unused) and not self.rebuilt
         if not waits or not self.ready_order:
@@ -164,9 +169,9 @@ class Reducer:
         self.ready_order = []
         return True
 
-    # --- one iteration -------------------------------------------------------------------------------
+    # --- one iteration ----------------------------------------------------------------------------
     def prepare_for_backward(self, outputs: Sequence[Any] | None) -> None:
-        """A forward pass is over: expect gradients. Without outputs every parameter counts as used."""
+        """A forward pass is over: expect gradients. Without outputs all parameters count."""
         self.check_finished()
         for bucket in self.buckets:
             bucket.pending = len(bucket.indices)
@@ -222,7 +227,9 @@ class Reducer:
     def mark_ready(self, index: int) -> None:
         """Put a gradient into its bucket, and send the buckets that are full."""
         if index in self.ready:
-            raise RuntimeError(f"{_TWICE}\nParameter at index {index} with name {self.names[index]}.")
+            raise RuntimeError(
+                f"{_TWICE}\nParameter at index {index} with name {self.names[index]}."
+            )
         self.ready.add(index)
         self.started = True
         bucket, at = self.place[index]
@@ -293,7 +300,7 @@ class Reducer:
             self.static_graph and self.uses is None
         )
 
-    # --- the end of a pass ---------------------------------------------------------------------------
+    # --- the end of a pass ------------------------------------------------------------------------
     def end_of_backward(self) -> None:
         """The backward pass is over: what got no gradient gets none any more."""
         if not self.expects_gradients:
@@ -376,7 +383,7 @@ class Reducer:
             f"{' '.join(map(str, missing))}"
         )
 
-    # --- uneven inputs -------------------------------------------------------------------------------
+    # --- uneven inputs ----------------------------------------------------------------------------
     def shadow(self) -> None:
         """Take part in the averages of one backward pass with gradients of 0; for `join`."""
         with no_grad():

@@ -18,9 +18,10 @@ class DistributedSampler(Sampler[int]):
     """DistributedSampler(dataset, num_replicas=None, rank=None, shuffle=True, seed=0,
     drop_last=False)
 
-    Every `num_replicas`-th index, from number `rank` on. All get equally many: some samples come
-    twice, or with `drop_last` some are left out. Call `set_epoch` before each pass: it gives the
-    pass its own order.
+    Every `num_replicas`-th index, from number `rank` on; without them the processes of
+    `torch.distributed` and the number of this one. All get equally many: some samples come twice,
+    or with `drop_last` some are left out. Call `set_epoch` before each pass: it gives the pass its
+    own order.
 
     >>> data = range(5)
     >>> [list(DistributedSampler(data, 2, rank, shuffle=False)) for rank in (0, 1)]
@@ -32,11 +33,12 @@ class DistributedSampler(Sampler[int]):
         shuffle: bool = True, seed: int = 0, drop_last: bool = False,
     ) -> None:  # fmt: skip
         if num_replicas is None or rank is None:
-            raise ValueError(
-                "Default process group has not been initialized, please make sure to call "
-                "init_process_group.\n"
-                "rushlight has no process groups: give num_replicas and rank."
-            )
+            from rushlight import distributed
+
+            if not distributed.is_available():
+                raise RuntimeError("Requires distributed package to be available")
+            num_replicas = distributed.get_world_size() if num_replicas is None else num_replicas
+            rank = distributed.get_rank() if rank is None else rank
         if rank >= num_replicas or rank < 0:
             raise ValueError(
                 f"Invalid rank {rank}, rank should be in the interval [0, {num_replicas - 1}]"

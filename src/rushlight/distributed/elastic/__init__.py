@@ -1,0 +1,1 @@
+"""`torch.distributed.elastic`: what programs use when processes come and go."""
