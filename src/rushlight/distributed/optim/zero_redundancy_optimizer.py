@@ -137,6 +137,7 @@ class ZeroRedundancyOptimizer(Optimizer, Joinable):
         if not self.initialized:
             return
         self._partition = []
+        self._trainable = self._is_trainable()
         self.optim.add_param_group(self._partition_parameters()[self.rank][-1])
         self._build_param_buckets()
 
