@@ -130,6 +130,8 @@ def _get_default_store() -> _typing.Any:
 # Imported when first used.
 _LATER = {
     "constants": "", "distributed_c10d": "",
+    "DeviceMesh": "device_mesh", "init_device_mesh": "device_mesh", "device_mesh": "",
+    "checkpoint": "", "fsdp": "", "optim": "", "tensor": "",
 }  # fmt: skip
 
 if not _typing.TYPE_CHECKING:

@@ -405,8 +405,8 @@ def distribute_tensor(
         for n, placement in enumerate(placed):
             if isinstance(placement, Shard):
                 local = my_part(local, placement.dim, mesh.size(n), where[n]).clone()
-            elif isinstance(placement, Partial) and where[n] != 0:
-                local = functions["zeros_like"](local)
+            elif placement.is_partial("sum"):
+                local = local / mesh.size(n)  # summands of equal size
         found = _wrap(_shared(local), spec)
     with DisableTorchFunctionSubclass():
         found.requires_grad_(bool(tensor.requires_grad))
