@@ -16,7 +16,7 @@ import json
 import socket
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from datetime import timedelta
 from typing import Any, Final
 
@@ -40,15 +40,17 @@ class Attendance:
         self, rank: int, host: str, port: int, doing: Callable[[], str], server: Server | None
     ) -> None:
         self.rank = rank
-        self.gone: dict[int, float] = {}  # who has died or left, and when that was seen
-        self.changed = threading.Event()  # something is in `gone`
+        self.gone: dict[int, float] = {}  # whose connection is closed, and when that was seen
+        self.ending: dict[int, float] = {}  # whose program is over, and when that was told
+        self.changed = threading.Event()  # something is in one of them
         self._doing = doing
         self._server = server
         self._client = Client(host, port, timedelta(seconds=60))
         self._presence = self._client.connect()
         self._say(b"attend", str(rank).encode())
         self._leaving = False
-        for key, told in (("gone", self._note_gone), ("asked", self._tell_doing)):
+        news = {"gone": self._note_gone, "ending": self._note_end, "asked": self._tell_doing}
+        for key, told in news.items():
             threading.Thread(
                 target=self._follow, args=(key, told), name="rushlight attendance", daemon=True
             ).start()
@@ -78,6 +80,17 @@ class Attendance:
             self.gone.setdefault(rank, time.monotonic())
             self.changed.set()
 
+    def _note_end(self, line: str) -> None:
+        rank = int(line)
+        if rank != self.rank:
+            self.ending.setdefault(rank, time.monotonic())
+            self.changed.set()
+
+    def lost(self, ranks: Sequence[int], since: float) -> list[int]:
+        """Those of some processes that will not come any more, for longer than since a time."""
+        seen = {**self.ending, **self.gone}
+        return [rank for rank in ranks if rank in seen and seen[rank] < since]
+
     def _tell_doing(self, question: str) -> None:
         state = {"rank": self.rank, "doing": self._doing()}
         with contextlib.suppress(DistNetworkError, OSError):  # then nobody is there to be told
@@ -96,6 +109,11 @@ class Attendance:
         except (DistNetworkError, OSError):
             self._note_gone(str(KEEPER))
         return answers
+
+    def announce_end(self) -> None:
+        """Tell the others that the program of this process is over: no collective comes any more."""
+        with contextlib.suppress(DistNetworkError, OSError):  # then they know of worse
+            self._client.append("ending", f"{self.rank}\n".encode())
 
     def leave(self) -> None:
         """Say goodbye: from here on this process is not missed before it is waited for."""

@@ -25,5 +25,11 @@ class ReduceOp(enum.Enum):
     BXOR = 7
     PREMUL_SUM = 8
 
+    def __repr__(self) -> str:
+        return f"<RedOpType.{self.name}: {self.value}>"
+
+    def __str__(self) -> str:
+        return f"RedOpType.{self.name}"
+
 
 ReduceOp.RedOpType = ReduceOp  # type: ignore[attr-defined]  # what PyTorch calls the enumeration

@@ -68,8 +68,7 @@ class World:
         """Raise if `what` cannot complete any more, or has taken too long."""
         now = time.monotonic()
         if self.attendance.changed.is_set():
-            gone = self.attendance.gone
-            lost = [r for r in ranks if r in gone and now - max(gone[r], start) > GRACE]
+            lost = self.attendance.lost(ranks, now - GRACE) if now - start > GRACE else []
             if lost:
                 self.broken = True
                 raise DistBackendError(
@@ -137,6 +136,7 @@ class World:
 
     def _all_come(self) -> bool:
         """Whether all processes have come to their ends."""
+        self.attendance.announce_end()
         meeting = self.communicator.Ibarrier()
         pause = 1e-5
         while not meeting.Test():

@@ -1,0 +1,162 @@
+"""A process that dies, leaves or does not come: an error in all others, and never a hang.
+
+How soon is stated in `world.GRACE`, and for what hangs by `timeout`; the tests do not look at the
+clock, but `running.start` ends a program that hangs, and fails.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.distributed import running
+
+BEGIN = """
+import datetime, os, signal, sys, time
+import rushlight as torch
+import rushlight.distributed as dist
+from tests.distributed.running import report
+
+dist.init_process_group("gloo", timeout=datetime.timedelta(seconds=float(sys.argv[1])))
+rank = dist.get_rank()
+x = torch.ones(3)
+dist.all_reduce(x)
+"""
+END = """
+try:
+    while True:
+        dist.all_reduce(x)
+except dist.DistBackendError as error:
+    report(rank, str(error))
+    sys.exit(7)
+"""
+
+
+@pytest.mark.parametrize("victim", [0, 1, 2])
+def test_a_process_that_is_killed(tmp_path: Path, victim: int) -> None:
+    program = BEGIN + f"""
+if rank == {victim}:
+    os.kill(os.getpid(), signal.SIGKILL)
+""" + END
+    ended = running.start(program, 3, tmp_path, "600")
+    for rank in range(3):
+        if rank == victim:
+            assert ended.status[rank] == -9
+        else:
+            assert ended.status[rank] == 7, ended.output
+            text = ended.values[rank]
+            assert text.startswith("Connection closed by peer: rank"), text
+            assert f"rank {victim}" in text.splitlines()[0] or f" {victim} " in text
+
+
+def test_a_process_that_raises(tmp_path: Path) -> None:
+    """The error is its own; the others are told who it was, and where they were waiting."""
+    program = BEGIN + """
+if rank == 1:
+    raise ValueError("a fault of the program")
+""" + END
+    ended = running.start(program, 2, tmp_path, "600")
+    assert ended.status == [7, 1], ended.output
+    assert "ValueError: a fault of the program" in ended.output
+    assert ended.values[0].startswith("Connection closed by peer: rank 1 ended while rank 0 was in")
+
+
+def test_a_process_that_does_not_come(tmp_path: Path) -> None:
+    """After `timeout` the error says who is late, and at which line."""
+    program = BEGIN + """
+if rank == 1:
+    time.sleep(6)  # a hang
+    sys.exit(0)
+""" + END
+    ended = running.start(program, 2, tmp_path, "1.5")
+    assert ended.status == [7, 0], ended.output
+    text = ended.values[0]
+    assert text.startswith("Timed out waiting 1500ms for all_reduce #"), text
+    assert "rank 1 is in no collective, at program.py:13" in text
+    assert "timeout" in text.splitlines()[-1]
+
+
+def test_a_process_that_calls_something_else(tmp_path: Path) -> None:
+    program = BEGIN + """
+try:
+    if rank == 0:
+        dist.barrier()
+    else:
+        dist.recv(x, src=0)
+except dist.DistBackendError as error:
+    report(rank, str(error))
+time.sleep(2)
+os._exit(7)
+"""
+    ended = running.start(program, 2, tmp_path, "1.5")
+    assert ended.status == [7, 7], ended.output
+    assert "rank 1 is in recv from rank 0 #" in ended.values[0], ended.values
+    assert "rank 0 is in barrier #" in ended.values[1], ended.values
+
+
+def test_a_process_that_was_never_started(tmp_path: Path) -> None:
+    program = """
+        import datetime, os, sys
+        import rushlight.distributed as dist
+        from tests.distributed.running import report
+
+        os.environ["WORLD_SIZE"] = "3"
+        try:
+            dist.init_process_group("gloo", timeout=datetime.timedelta(seconds=1))
+        except dist.DistError as error:
+            report(int(os.environ["RANK"]), str(error))
+            sys.exit(7)
+    """
+    ended = running.start(program, 2, tmp_path)
+    assert ended.status == [7, 7], ended.output
+    assert "for 3 processes to call init_process_group" in ended.values[0]
+
+
+def test_what_waits_in_the_background_fails_too(tmp_path: Path) -> None:
+    program = BEGIN + """
+if rank == 1:
+    os.kill(os.getpid(), signal.SIGKILL)
+work = dist.all_reduce(x, async_op=True)
+try:
+    work.wait()
+except dist.DistBackendError as error:
+    report(rank, [type(error).__name__, str(error).splitlines()[0]])
+    sys.exit(7)
+"""
+    ended = running.start(program, 2, tmp_path, "600")
+    assert ended.status == [7, -9], ended.output
+    assert ended.values[0][1].startswith("Connection closed by peer: rank 1")
+
+
+def test_ends_at_different_times(tmp_path: Path) -> None:
+    """Who is done first does not disturb the others."""
+    program = BEGIN + """
+if rank == 0:
+    time.sleep(1)
+if rank == 1:
+    dist.destroy_process_group()
+report(rank, x.tolist())
+"""
+    ended = running.start(program, 3, tmp_path, "600")
+    assert ended.status == [0, 0, 0], ended.output
+    assert ended.values == [[3.0] * 3] * 3
+
+
+def test_under_mpiexec_all_processes_end(tmp_path: Path) -> None:
+    import subprocess
+    import sys
+
+    path = tmp_path / "program.py"
+    path.write_text(
+        BEGIN + """
+if rank == 1:
+    os.kill(os.getpid(), signal.SIGKILL)
+""" + END
+    )
+    done = subprocess.run(
+        [running.mpiexec(), "-n", "2", sys.executable, str(path), "600"],
+        env=running.environment(tmp_path), capture_output=True, text=True, check=False,
+        timeout=running.PATIENCE,
+    )  # fmt: skip
+    assert done.returncode != 0
