@@ -6,12 +6,11 @@
 
 from __future__ import annotations
 
-import json
 import os
 import sys
 from typing import Any
 
-from tests.distributed.library import chosen, numbers
+from tests.distributed.library import chosen, numbers, tell
 
 torch: Any = chosen()
 import torch.distributed as dist  # noqa: E402
@@ -76,9 +75,7 @@ def main() -> None:
             train(kind, net, adam, range(loaded["step"], 6))
         found[kind] = numbers(dict(net.state_dict()))
         found[kind + " state"] = numbers(get_state_dict(net, adam)[1]["state"])
-    dist.barrier()
-    dist.destroy_process_group()
-    print(json.dumps(found))
+    tell(torch, found)
 
 
 if __name__ == "__main__":

@@ -12,7 +12,8 @@ import pytest
 
 import rushlight as torch
 import rushlight.distributed.checkpoint as dcp
-from tests.distributed.two_libraries import assert_close, needs_torch, run_ranks
+from tests.distributed.library import ranks
+from tests.distributed.two_libraries import assert_close, needs_torch
 
 PROGRAM = Path(__file__).parent / "program_resume.py"
 
@@ -20,7 +21,7 @@ PROGRAM = Path(__file__).parent / "program_resume.py"
 @pytest.fixture(scope="module")
 def saved(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, list[Any]]:
     folder = tmp_path_factory.mktemp("saved_by_two")
-    return folder, run_ranks("rushlight", PROGRAM, 2, "save", str(folder))
+    return folder, ranks("rushlight", PROGRAM, 2, "save", str(folder))
 
 
 def alone() -> dict[str, Any]:
@@ -65,7 +66,7 @@ def test_who_wrote_what(saved: tuple[Path, list[Any]]) -> None:
 @pytest.mark.parametrize("n", [1, 2, 3])
 def test_going_on(n: int, saved: tuple[Path, list[Any]]) -> None:
     folder, before = saved
-    for rank in run_ranks("rushlight", PROGRAM, n, "resume", str(folder)):
+    for rank in ranks("rushlight", PROGRAM, n, "resume", str(folder)):
         for kind in ("replicated", "sharded"):
             assert_close(rank[kind], before[0][kind], 1e-13)
             assert_close(rank[kind + " state"], before[0][kind + " state"], 1e-13)
@@ -87,14 +88,14 @@ def test_parts_become_a_whole_without_processes(saved: tuple[Path, list[Any]]) -
 @needs_torch
 def test_pytorch_goes_on(saved: tuple[Path, list[Any]]) -> None:
     folder, before = saved
-    for rank in run_ranks("torch", PROGRAM, 2, "resume", str(folder)):
+    for rank in ranks("torch", PROGRAM, 2, "resume", str(folder)):
         for kind in ("replicated", "sharded"):
             assert_close(rank[kind], before[0][kind], 1e-12)
 
 
 @needs_torch
 def test_going_on_from_pytorch(tmp_path: Path) -> None:
-    theirs = run_ranks("torch", PROGRAM, 2, "save", str(tmp_path))
-    for rank in run_ranks("rushlight", PROGRAM, 3, "resume", str(tmp_path)):
+    theirs = ranks("torch", PROGRAM, 2, "save", str(tmp_path))
+    for rank in ranks("rushlight", PROGRAM, 3, "resume", str(tmp_path)):
         for kind in ("replicated", "sharded"):
             assert_close(rank[kind], theirs[0][kind], 1e-12)

@@ -7,14 +7,15 @@ from typing import Any
 
 import pytest
 
-from tests.distributed.two_libraries import assert_close, needs_torch, run_ranks
+from tests.distributed.library import ranks
+from tests.distributed.two_libraries import assert_close, needs_torch
 
 PROGRAM = Path(__file__).parent / "program_zero.py"
 
 
 @pytest.fixture(scope="module")
 def two() -> list[Any]:
-    return run_ranks("rushlight", PROGRAM, 2)
+    return ranks("rushlight", PROGRAM, 2)
 
 
 def test_training_equals_that_of_one_optimiser(two: list[Any]) -> None:
@@ -39,4 +40,4 @@ def test_all_processes_have_the_same(two: list[Any]) -> None:
 @needs_torch
 def test_as_pytorch_does(two: list[Any]) -> None:
     ours = [{k: v for k, v in rank.items() if k != "uneven"} for rank in two]
-    assert_close(ours, run_ranks("torch", PROGRAM, 2), 1e-12)
+    assert_close(ours, ranks("torch", PROGRAM, 2), 1e-12)

@@ -8,14 +8,15 @@ from typing import Any
 import pytest
 
 from rushlight.distributed.tensor import Partial, Replicate, Shard
-from tests.distributed.two_libraries import assert_close, needs_torch, run_ranks
+from tests.distributed.library import ranks
+from tests.distributed.two_libraries import assert_close, needs_torch
 
 PROGRAM = Path(__file__).parent / "program_dtensor.py"
 
 
 @pytest.fixture(scope="module")
 def two() -> list[Any]:
-    return run_ranks("rushlight", PROGRAM, 2)
+    return ranks("rushlight", PROGRAM, 2)
 
 
 def test_parts_and_the_whole(two: list[Any]) -> None:
@@ -36,8 +37,8 @@ def test_what_nobody_has_alone(two: list[Any]) -> None:
 @needs_torch
 @pytest.mark.parametrize("n", [2, 4])
 def test_as_pytorch_does(n: int, two: list[Any]) -> None:
-    ours = two if n == 2 else run_ranks("rushlight", PROGRAM, n)
-    assert_close(ours, run_ranks("torch", PROGRAM, n), 1e-6)
+    ours = two if n == 2 else ranks("rushlight", PROGRAM, n)
+    assert_close(ours, ranks("torch", PROGRAM, n), 1e-6)
 
 
 def test_placements() -> None:
