@@ -1,7 +1,7 @@
 """Training that is saved by some processes, and goes on with others.
 
-    program_resume.py LIBRARY save FOLDER        train 3 steps, and save
-    program_resume.py LIBRARY resume FOLDER      load, and train 3 steps more
+program_resume.py LIBRARY save FOLDER        train 3 steps, and save
+program_resume.py LIBRARY resume FOLDER      load, and train 3 steps more
 """
 
 from __future__ import annotations

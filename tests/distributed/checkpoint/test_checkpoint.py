@@ -27,7 +27,9 @@ from rushlight.distributed.checkpoint.state_dict import (
 from rushlight.distributed.checkpoint.state_dict_loader import _load_state_dict_from_keys
 from tests.distributed.two_libraries import needs_torch
 
-pytestmark = pytest.mark.filterwarnings("ignore:torch.distributed is", "ignore:Detected an existing")
+pytestmark = pytest.mark.filterwarnings(
+    "ignore:torch.distributed is", "ignore:Detected an existing"
+)
 REFERENCE = Path(__file__).parents[1] / "reference" / "two_ranks"
 
 
@@ -283,5 +285,7 @@ def test_pytorch_reads_what_is_written_here(tmp_path: Path) -> None:
         [sys.executable, "-W", "ignore", "-c", program, str(tmp_path)],
         capture_output=True, text=True, check=False, timeout=100,
     )  # fmt: skip
-    expected = "{'a': tensor([0., 1., 2.]), 'n': {'b': tensor(2., dtype=torch.float16), 'c': {'d': 1}}}"
+    expected = (
+        "{'a': tensor([0., 1., 2.]), 'n': {'b': tensor(2., dtype=torch.float16), 'c': {'d': 1}}}"
+    )
     assert done.stdout.strip() == expected, done.stderr

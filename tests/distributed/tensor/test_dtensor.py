@@ -22,7 +22,10 @@ def two() -> list[Any]:
 def test_parts_and_the_whole(two: list[Any]) -> None:
     whole = [[0.0, 1.0], [2.0, 3.0], [4.0, 5.0], [6.0, 7.0], [8.0, 9.0]]
     assert [rank["rows"][6] for rank in two] == [whole[:3], whole[3:]]
-    assert [rank["columns"][6] for rank in two] == [[[a] for a, _ in whole], [[b] for _, b in whole]]
+    assert [rank["columns"][6] for rank in two] == [
+        [[a] for a, _ in whole],
+        [[b] for _, b in whole],
+    ]
     assert all(rank["rows"][7] == rank["columns"][7] == whole for rank in two)
     assert [rank["short"][6] for rank in two] == [[0.0], []]  # one element for two processes
 

@@ -14,10 +14,11 @@ from collections.abc import Callable
 from typing import Any
 
 from rushlight.autograd.graph import saved_tensors_hooks
+from rushlight.core.grad_mode import grad_enabled
 from rushlight.core.graph import TensorBase
 from rushlight.distributed.fsdp._param_group import ParamGroup, pack, unpack
 from rushlight.distributed.fsdp.api import CPUOffloadPolicy, MixedPrecisionPolicy, OffloadPolicy
-from rushlight.nn.modules.module import Module
+from rushlight.nn.modules.container import ModuleDict, ModuleList
 from rushlight.utils._pytree import tree_map
 
 __all__ = ["FSDPModule", "UnshardHandle", "fully_shard", "register_fsdp_forward_method"]
@@ -63,8 +64,9 @@ class FSDPState:
         """After `forward`, and after an error in it: give memory back."""
         if self.hooks:
             self.hooks.pop().__exit__(None, None, None)
-        # what the outermost module gave back would be gathered again at once
-        if self.reshards or (self.reshards is None and not self.is_root) or self.hooks:
+        # what the outermost module gave back would be gathered again at once, for backward
+        kept = self.reshards is False or (self.reshards is None and bool(self.is_root))
+        if not kept or self.hooks or not grad_enabled():
             self.group.reshard()
         if self.policy.output_dtype is not None:
             return cast(output, self.policy.output_dtype)
@@ -158,7 +160,7 @@ def fully_shard(
             "Each distinct composable distributed API can only be applied to a "
             "module once. fully_shard has already been applied to this module."
         )
-    if not callable(getattr(module, "forward", None)) or type(module).forward is Module.forward:
+    if isinstance(module, (ModuleList, ModuleDict)):
         raise ValueError(
             f"fully_shard does not support containers that do not implement forward: {module}"
         )

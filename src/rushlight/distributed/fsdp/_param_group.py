@@ -14,6 +14,7 @@ Note [Whole for a while]
 from __future__ import annotations
 
 from typing import Any, Final
+from weakref import WeakValueDictionary
 
 from rushlight.autograd.grad_mode import no_grad
 from rushlight.autograd.variable import Variable
@@ -21,8 +22,8 @@ from rushlight.distributed.tensor import DTensor, Replicate, Shard, distribute_t
 from rushlight.nn.parameter import Parameter
 from rushlight.ops.registry import functions
 
-# By the address of a memory: the whole parameter that it is of.
-gathered: Final[dict[int, ShardedParam]] = {}
+# By the address of a memory: the whole parameter that it is of, as long as somebody has it.
+gathered: Final[WeakValueDictionary[int, ShardedParam]] = WeakValueDictionary()
 
 
 class ShardedParam:
@@ -97,6 +98,7 @@ class ParamGroup:
         self.ranks = mesh.size(mesh.ndim - 1)
         self.params = [ShardedParam(owners, param, mesh, self) for param, owners in params]
         self.is_whole = False
+        self.versions: list[int] = []  # of the parts, when they were gathered
         self.syncs = True
         self.divide_by: float | None = None
         self.noted: set[int] = set()
@@ -116,8 +118,11 @@ class ParamGroup:
     # --- gathering ------------------------------------------------------------------------------
     def unshard(self) -> None:
         """Gather the parameters: all in one message for each dtype."""
-        if self.is_whole:
+        versions = [param.sharded._version for param in self.params]
+        if self.is_whole and versions == self.versions:
             return
+        self.reshard()  # somebody wrote to the parts since they were gathered
+        self.versions = versions
         from rushlight import distributed as dist
 
         with no_grad():
