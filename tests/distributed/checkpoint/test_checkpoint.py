@@ -1,4 +1,4 @@
-"""Checkpoints of one process: what is written, what is read, and what is left when it goes wrong."""
+"""Checkpoints of one process: what is written, what is read, what is left when it goes wrong."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`fully_shard` on two processes: training of several kinds, each beside the same on whole tensors."""
+"""`fully_shard` on two processes: training of several kinds, each beside that of whole tensors."""
 
 from __future__ import annotations
 
@@ -78,13 +78,14 @@ def weights(net: Any) -> Any:
 def pairs() -> dict[str, Any]:
     """Trained in parts, and whole."""
     found = {}
+    mesh = init_device_mesh("cpu", (2, 1), mesh_dim_names=("r", "s"))
     kinds: dict[str, tuple[dict[str, Any], dict[str, Any], float | None]] = {
         "plain": ({}, {}, None),
         "kept whole until backward": ({}, {"reshard_after_forward": False}, None),
         "given back at once": ({}, {"reshard_after_forward": True}, None),
         "recomputed": ({"recomputes": True}, {}, None),
         "clipped": ({}, {}, 0.1),
-        "two dimensions": ({}, {"mesh": init_device_mesh("cpu", (2, 1), mesh_dim_names=("r", "s"))}, None),
+        "two dimensions": ({}, {"mesh": mesh}, None),
     }
     for name, (how, sharing, clip) in kinds.items():
         net, plain = share(make(**how), **sharing), make(**how)
@@ -137,7 +138,8 @@ def main() -> None:
                 p.mul_(0.5)
         if sys.argv[1] == "rushlight":  # PyTorch's outermost module keeps the old values
             found[f"written {quiet}"] = net(x).sum().item() != before
-    for kind in (nn.ModuleList([nn.Linear(1, 1)]), nn.ParameterList([nn.Parameter(torch.ones(()))])):
+    scalar = nn.ParameterList([nn.Parameter(torch.ones(()))])
+    for kind in (nn.ModuleList([nn.Linear(1, 1)]), scalar):
         try:
             fully_shard(kind)
         except ValueError as error:

@@ -54,5 +54,6 @@ def test_the_module_around_a_module(two: list[Any]) -> None:
 
 @needs_torch
 def test_as_pytorch_does(two: list[Any]) -> None:
-    ours = [{k: v for k, v in r.items() if not k.startswith(("memory", "wrapped", "written"))} for r in two]
+    alone = ("memory", "wrapped", "written")
+    ours = [{k: v for k, v in rank.items() if not k.startswith(alone)} for rank in two]
     assert_close(ours, ranks("torch", PROGRAM, 2), 1e-9)

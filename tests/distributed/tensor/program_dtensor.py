@@ -74,7 +74,8 @@ def gradients(mesh: Any) -> dict[str, Any]:
 def mesh_facts(mesh: Any) -> dict[str, Any]:
     found: dict[str, Any] = {
         "repr": repr(mesh), "mesh": mesh.mesh.tolist(), "where": list(mesh.get_coordinate()),
-        "shape": list(mesh.shape), "names": mesh.mesh_dim_names, "size": [mesh.size(), mesh.size(0)],
+        "shape": list(mesh.shape), "names": mesh.mesh_dim_names,
+        "size": [mesh.size(), mesh.size(0)],
     }  # fmt: skip
     for name in ("dp", "tp"):
         part = mesh[name]

@@ -1,4 +1,4 @@
-"""`DTensor` and `DeviceMesh`: as PyTorch's, on the same programs; and errors where there is no rule."""
+"""`DTensor` and `DeviceMesh`: as PyTorch's, on the same programs."""
 
 from __future__ import annotations
 
