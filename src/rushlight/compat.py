@@ -18,9 +18,9 @@ import importlib
 import importlib.util
 import sys
 from collections.abc import Sequence
-from importlib.abc import Loader, MetaPathFinder
+from importlib.abc import InspectLoader, Loader, MetaPathFinder
 from importlib.machinery import ModuleSpec, PathFinder
-from types import ModuleType, TracebackType
+from types import CodeType, ModuleType, TracebackType
 from typing import Any
 
 from rushlight import absent
@@ -68,6 +68,14 @@ class _Loader(Loader):
                 getattr(ours, late)
         for child, inner in _shadowed_modules(ours, _our_name(name)).items():
             sys.modules.setdefault(f"{name}.{child}", inner)
+
+    def get_code(self, fullname: str) -> CodeType | None:
+        """The program of a module that is run: `python -m torch.distributed.run`."""
+        ours = _our_name(fullname)
+        spec = importlib.util.find_spec(ours)
+        if spec is None or not isinstance(spec.loader, InspectLoader):
+            return None
+        return spec.loader.get_code(ours)
 
 
 def _shadowed_modules(package: ModuleType, name: str) -> dict[str, ModuleType]:

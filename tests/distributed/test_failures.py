@@ -35,10 +35,14 @@ except dist.DistBackendError as error:
 
 @pytest.mark.parametrize("victim", [0, 1, 2])
 def test_a_process_that_is_killed(tmp_path: Path, victim: int) -> None:
-    program = BEGIN + f"""
+    program = (
+        BEGIN
+        + f"""
 if rank == {victim}:
     os.kill(os.getpid(), signal.SIGKILL)
-""" + END
+"""
+        + END
+    )
     ended = running.start(program, 3, tmp_path, "600")
     for rank in range(3):
         if rank == victim:
@@ -52,10 +56,14 @@ if rank == {victim}:
 
 def test_a_process_that_raises(tmp_path: Path) -> None:
     """The error is its own; the others are told who it was, and where they were waiting."""
-    program = BEGIN + """
+    program = (
+        BEGIN
+        + """
 if rank == 1:
     raise ValueError("a fault of the program")
-""" + END
+"""
+        + END
+    )
     ended = running.start(program, 2, tmp_path, "600")
     assert ended.status == [7, 1], ended.output
     assert "ValueError: a fault of the program" in ended.output
@@ -64,11 +72,15 @@ if rank == 1:
 
 def test_a_process_that_does_not_come(tmp_path: Path) -> None:
     """After `timeout` the error says who is late, and at which line."""
-    program = BEGIN + """
+    program = (
+        BEGIN
+        + """
 if rank == 1:
     time.sleep(6)  # a hang
     sys.exit(0)
-""" + END
+"""
+        + END
+    )
     ended = running.start(program, 2, tmp_path, "1.5")
     assert ended.status == [7, 0], ended.output
     text = ended.values[0]
@@ -78,7 +90,9 @@ if rank == 1:
 
 
 def test_a_process_that_calls_something_else(tmp_path: Path) -> None:
-    program = BEGIN + """
+    program = (
+        BEGIN
+        + """
 try:
     if rank == 0:
         dist.barrier()
@@ -89,6 +103,7 @@ except dist.DistBackendError as error:
 time.sleep(2)
 os._exit(7)
 """
+    )
     ended = running.start(program, 2, tmp_path, "1.5")
     assert ended.status == [7, 7], ended.output
     assert "rank 1 is in recv from rank 0 #" in ended.values[0], ended.values
@@ -114,7 +129,9 @@ def test_a_process_that_was_never_started(tmp_path: Path) -> None:
 
 
 def test_what_waits_in_the_background_fails_too(tmp_path: Path) -> None:
-    program = BEGIN + """
+    program = (
+        BEGIN
+        + """
 if rank == 1:
     os.kill(os.getpid(), signal.SIGKILL)
 work = dist.all_reduce(x, async_op=True)
@@ -124,6 +141,7 @@ except dist.DistBackendError as error:
     report(rank, [type(error).__name__, str(error).splitlines()[0]])
     sys.exit(7)
 """
+    )
     ended = running.start(program, 2, tmp_path, "600")
     assert ended.status == [7, -9], ended.output
     assert ended.values[0][1].startswith("Connection closed by peer: rank 1")
@@ -131,13 +149,16 @@ except dist.DistBackendError as error:
 
 def test_ends_at_different_times(tmp_path: Path) -> None:
     """Who is done first does not disturb the others."""
-    program = BEGIN + """
+    program = (
+        BEGIN
+        + """
 if rank == 0:
     time.sleep(1)
 if rank == 1:
     dist.destroy_process_group()
 report(rank, x.tolist())
 """
+    )
     ended = running.start(program, 3, tmp_path, "600")
     assert ended.status == [0, 0, 0], ended.output
     assert ended.values == [[3.0] * 3] * 3
@@ -149,10 +170,12 @@ def test_under_mpiexec_all_processes_end(tmp_path: Path) -> None:
 
     path = tmp_path / "program.py"
     path.write_text(
-        BEGIN + """
+        BEGIN
+        + """
 if rank == 1:
     os.kill(os.getpid(), signal.SIGKILL)
-""" + END
+"""
+        + END
     )
     done = subprocess.run(
         [running.mpiexec(), "-n", "2", sys.executable, str(path), "600"],

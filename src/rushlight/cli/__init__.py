@@ -1,6 +1,7 @@
 """The `rushlight` command: run programs written for torch, look at what they do, ask what is there.
 
     run       options.py, launch.py, watch.py    a script in which `import torch` means rushlight
+    launch    processes.py                       the same in several processes
     doctor    doctor.py, uses.py, lookup.py      what a script uses that rushlight lacks
     info      info.py                            versions, and what is compiled
     kernels   kernels.py                         the C that rushlight writes
@@ -17,6 +18,7 @@ from rushlight._version import __version__
 
 USAGE = """\
 usage: rushlight run [options] script.py [args...]   run a script on rushlight
+       rushlight launch -n N script.py [args...]     run it in N processes
        rushlight doctor script.py|folder [--json]    what a script uses that rushlight lacks
        rushlight info [--json]                       versions of everything, and what is compiled
        rushlight kernels [show NAME]                 the kernels that rushlight writes, or their C
@@ -26,6 +28,7 @@ usage: rushlight run [options] script.py [args...]   run a script on rushlight
 
   rushlight run train.py                      `import torch` in it means rushlight
   rushlight run --graph g.html train.py       and g.html shows the graph of its last backward()
+  rushlight launch -n 4 train.py              in 4 processes, for torch.distributed
   rushlight doctor train.py                   would it run? The script is read, not run
 """
 
@@ -50,6 +53,10 @@ def main(argv: Sequence[str] | None = None) -> int:
         from rushlight.cli import launch
 
         return launch.command(rest)
+    if command == "launch":
+        from rushlight.cli import processes
+
+        return processes.command(rest)
     if command == "doctor":
         from rushlight.cli import doctor
 

@@ -36,9 +36,19 @@ def command(arguments: list[str]) -> int:
         return refuse(str(trouble), USAGE)
     if options.seed is not None:
         compat.seed(options.seed)
+    _tell_rank()
     if not (options.looks_at_passes or options.profile):
         return _run(options)
     return _run_watched(options)
+
+
+def _tell_rank() -> None:
+    """Under `mpiexec`: set RANK and the others, which programs for torchrun read."""
+    if "PMI_RANK" in os.environ or "OMPI_COMM_WORLD_RANK" in os.environ:
+        from rushlight.distributed.rendezvous import place_by_mpi, tell_environment
+
+        if (place := place_by_mpi()) is not None:
+            tell_environment(place)
 
 
 def _run_watched(options: Options) -> int:

@@ -15,8 +15,6 @@ from __future__ import annotations
 import typing as _typing
 
 from rushlight.distributed.collectives import (
-    _all_gather_base,
-    _reduce_scatter_base,
     all_gather,
     all_gather_coalesced,
     all_gather_into_tensor,
@@ -95,7 +93,7 @@ from rushlight.distributed.process_group import (
     group,
 )
 from rushlight.distributed.process_group import default_group as _get_default_group
-from rushlight.distributed.process_group import is_outsider as _rank_not_in_group
+from rushlight.distributed.process_group import is_outsider as _is_outsider
 from rushlight.distributed.reduce_op import ReduceOp
 from rushlight.distributed.rendezvous import register_rendezvous_handler, rendezvous
 from rushlight.distributed.store import HashStore, PrefixStore, Store
@@ -121,6 +119,10 @@ __all__ = [
     "register_rendezvous_handler", "rendezvous", "scatter", "scatter_object_list", "send",
     "send_object_list", "split_group",
 ]  # fmt: skip
+
+
+_all_gather_base, _reduce_scatter_base = all_gather_into_tensor, reduce_scatter_tensor
+_rank_not_in_group = _is_outsider
 
 
 def _get_default_store() -> _typing.Any:

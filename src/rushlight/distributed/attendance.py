@@ -47,6 +47,7 @@ class Attendance:
         self._server = server
         self._client = Client(host, port, timedelta(seconds=60))
         self._presence = self._client.connect()
+        self._client.timeout = timedelta(seconds=1)  # once met, a server that is away is gone
         self._say(b"attend", str(rank).encode())
         self._leaving = False
         news = {"gone": self._note_gone, "ending": self._note_end, "asked": self._tell_doing}
@@ -111,7 +112,7 @@ class Attendance:
         return answers
 
     def announce_end(self) -> None:
-        """Tell the others that the program of this process is over: no collective comes any more."""
+        """Tell the others that the program of this process is over: it calls no collective more."""
         with contextlib.suppress(DistNetworkError, OSError):  # then they know of worse
             self._client.append("ending", f"{self.rank}\n".encode())
 

@@ -106,7 +106,8 @@ def all_reduce(
     """Reduce a tensor over all processes; each has the result in it."""
     check_tensor(tensor, "tensor")
     if is_outsider(group):
-        return warn_outsider("all_reduce")
+        warn_outsider("all_reduce")
+        return None
     check_complex(op, tensor, "all_reduce")
     members = resolve(group)
     return run(lambda alone: members.transport(tensor).all_reduce(tensor, op, alone), async_op)
@@ -120,7 +121,8 @@ def all_reduce_coalesced(
     check_tensor_list(given, "tensor")
     _check_dtypes(*given)
     if is_outsider(group):
-        return warn_outsider("all_reduce_coalesced")
+        warn_outsider("all_reduce_coalesced")
+        return None
     members = resolve(group)
     works = [members.transport(t).all_reduce(t, op, async_op) for t in given]
     return run(lambda alone: together(works, given), async_op)
@@ -133,7 +135,8 @@ def reduce(
     """Reduce a tensor over all processes; the one with rank `dst` has the result."""
     check_tensor(tensor, "tensor")
     if is_outsider(group):
-        return warn_outsider("reduce")
+        warn_outsider("reduce")
+        return None
     check_complex(op, tensor, "reduce")
     members = resolve(group)
     root = root_of(members, dst, group_dst)
@@ -148,7 +151,8 @@ def reduce_scatter(
     check_tensor_list(input_list, "input_list")
     _check_dtypes(output, *input_list)
     if is_outsider(group):
-        return warn_outsider("reduce_scatter")
+        warn_outsider("reduce_scatter")
+        return None
     members = resolve(group)
     if len(input_list) != members.size():
         raise RuntimeError(
@@ -169,7 +173,8 @@ def reduce_scatter_tensor(
     check_tensor(input, "input")
     _check_dtypes(output, input)
     if is_outsider(group):
-        return warn_outsider("reduce_scatter_tensor")
+        warn_outsider("reduce_scatter_tensor")
+        return None
     members = resolve(group)
     if input.numel() != output.numel() * members.size():
         raise RuntimeError(
@@ -190,7 +195,8 @@ def broadcast(
     """Give the tensor of the process with rank `src` to all."""
     check_tensor(tensor, "tensor")
     if is_outsider(group):
-        return warn_outsider("broadcast")
+        warn_outsider("broadcast")
+        return None
     members = resolve(group)
     root = root_of(members, src, group_src)
     return run(lambda alone: members.transport(tensor).broadcast(tensor, root, alone), async_op)
@@ -204,7 +210,8 @@ def all_gather(
     check_tensor(tensor, "tensor")
     _check_dtypes(tensor, *tensor_list)
     if is_outsider(group):
-        return warn_outsider("all_gather")
+        warn_outsider("all_gather")
+        return None
     members = resolve(group)
     _check_own(tensor_list, tensor, members, "allgather")
     return run(
@@ -228,7 +235,8 @@ def all_gather_into_tensor(
     check_tensor(output_tensor, "output_tensor")
     _check_dtypes(output_tensor, input_tensor)
     if is_outsider(group):
-        return warn_outsider("all_gather_into_tensor")
+        warn_outsider("all_gather_into_tensor")
+        return None
     members = resolve(group)
     if output_tensor.numel() != input_tensor.numel() * members.size():
         raise RuntimeError(
@@ -248,7 +256,8 @@ def all_gather_coalesced(
 ) -> Work | None:
     """`all_gather` of several tensors: `output_tensor_lists[i][j]` is the j-th of rank i."""
     if is_outsider(group):
-        return warn_outsider("all_gather_coalesced")
+        warn_outsider("all_gather_coalesced")
+        return None
     check_tensor_list(input_tensor_list, "tensor_list")
     if not isinstance(output_tensor_lists, list):
         raise TypeError("Invalid function argument: output_tensor_lists should be a list")
@@ -268,7 +277,8 @@ def gather(
     """Give the tensors of all processes to the one with rank `dst`, in a list by rank."""
     check_tensor(tensor, "tensor")
     if is_outsider(group):
-        return warn_outsider("gather")
+        warn_outsider("gather")
+        return None
     members = resolve(group)
     root = root_of(members, 0 if dst is None and group_dst is None else dst, group_dst)
     outputs = gather_list or []
@@ -292,7 +302,8 @@ def scatter(
     """Give the i-th of a list of tensors of the process with rank `src` to the one with rank i."""
     check_tensor(tensor, "tensor")
     if is_outsider(group):
-        return warn_outsider("scatter")
+        warn_outsider("scatter")
+        return None
     members = resolve(group)
     root = root_of(members, 0 if src is None and group_src is None else src, group_src)
     inputs = scatter_list or []
@@ -317,7 +328,8 @@ def all_to_all(
     check_tensor_list(input_tensor_list, "input_tensor_list")
     _check_dtypes(*output_tensor_list, *input_tensor_list)
     if is_outsider(group):
-        return warn_outsider("all_to_all")
+        warn_outsider("all_to_all")
+        return None
     members = resolve(group)
     for tensors in (output_tensor_list, input_tensor_list):
         if len(tensors) != members.size():
@@ -340,7 +352,8 @@ def all_to_all_single(
     check_tensor(input, "input")
     _check_dtypes(output, input)
     if is_outsider(group):
-        return warn_outsider("all_to_all_single")
+        warn_outsider("all_to_all_single")
+        return None
     members = resolve(group)
     # Written through views of its own rows, or of a copy where they are no rows of memory.
     outputs = _parts(output.detach(), output_split_sizes, members.size(), "output")
@@ -373,7 +386,8 @@ def barrier(
 ) -> Work | None:  # fmt: skip
     """Wait until all processes of the group have come here."""
     if is_outsider(group):
-        return warn_outsider("barrier")
+        warn_outsider("barrier")
+        return None
     members = resolve(group)
     seconds = None if timeout is None else timeout.total_seconds()
     return run(lambda alone: members.transport().barrier(alone, seconds), async_op)
@@ -384,7 +398,8 @@ def monitored_barrier(
 ) -> None:
     """A barrier that says which process did not come in time."""
     if is_outsider(group):
-        return warn_outsider("monitored_barrier")
+        warn_outsider("monitored_barrier")
+        return None
     members = resolve(group)
     limit = members.timeout if timeout is None else timeout
     key = f"monitored/{next(members.barriers)}"
@@ -414,5 +429,3 @@ def monitored_barrier(
 
 all_gather_single = all_gather_into_tensor
 reduce_scatter_single = reduce_scatter_tensor
-_all_gather_base = all_gather_into_tensor
-_reduce_scatter_base = reduce_scatter_tensor

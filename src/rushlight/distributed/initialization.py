@@ -114,8 +114,8 @@ def init_process_group(
 ) -> None:  # fmt: skip
     """Meet the other processes: after this all of them are one group.
 
-    backend: `gloo` and `mpi` move tensors by MPI, `nccl` those on GPUs by NCCL; `cpu:gloo,cuda:nccl`
-        both. Without one: MPI, and NCCL where there are GPUs.
+    backend: `gloo` and `mpi` move tensors by MPI, `nccl` those on GPUs by NCCL;
+        `cpu:gloo,cuda:nccl` both. Without one: MPI, and NCCL where there are GPUs.
     init_method: how to meet, `env://`, `tcp://host:port` or `file:///path`; not needed under
         `mpiexec` and `rushlight launch`. Or give a `store`.
     timeout: how long a collective waits for a process that does not come; 30 minutes.
@@ -383,7 +383,7 @@ def get_backend(group: Any = None) -> Backend:
     """The name of a group's backend."""
     if is_outsider(group):
         raise ValueError("Invalid process group specified")
-    return Backend(resolve(group).name())
+    return Backend(resolve(group).config.given)
 
 
 def get_backend_config(group: Any = None) -> str:

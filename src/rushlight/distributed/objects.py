@@ -39,7 +39,8 @@ def _blank(count: int, members: ProcessGroup, kind: Any = dtypes.uint8, device: 
 def all_gather_object(object_list: list[Any], obj: Any, group: Any = None) -> None:
     """Give an object of each process to all, in a list by rank."""
     if is_outsider(group):
-        return warn_outsider("all_gather_object")
+        warn_outsider("all_gather_object")
+        return None
     members = resolve(group)
     row, size = _packed(obj, members)
     sizes = [_blank(1, members, dtypes.int64) for _ in range(members.size())]
@@ -57,7 +58,8 @@ def gather_object(
 ) -> None:  # fmt: skip
     """Give an object of each process to the one with rank `dst`."""
     if is_outsider(group):
-        return warn_outsider("gather_object")
+        warn_outsider("gather_object")
+        return None
     members = resolve(group)
     root = root_of(members, 0 if dst is None and group_dst is None else dst, group_dst)
     here = members.rank() == root
@@ -83,7 +85,8 @@ def broadcast_object_list(
 ) -> None:  # fmt: skip
     """Give the objects in a list of the process with rank `src` to all, in their lists."""
     if is_outsider(group):
-        return warn_outsider("broadcast_object_list")
+        warn_outsider("broadcast_object_list")
+        return None
     members = resolve(group)
     root = root_of(members, 0 if src is None and group_src is None else src, group_src)
     if members.rank() == root:
@@ -105,7 +108,8 @@ def scatter_object_list(
 ) -> None:  # fmt: skip
     """Give the i-th object of the process with rank `src` to the one with rank i."""
     if is_outsider(group):
-        return warn_outsider("scatter_object_list")
+        warn_outsider("scatter_object_list")
+        return None
     if not isinstance(scatter_object_output_list, list) or not scatter_object_output_list:
         raise ValueError(
             "Expected argument scatter_object_output_list to be a list of size at least 1."
@@ -139,7 +143,8 @@ def send_object_list(
 ) -> None:  # fmt: skip
     """Send the objects in a list to the process with rank `dst`."""
     if is_outsider(group):
-        return warn_outsider("send_object_list")
+        warn_outsider("send_object_list")
+        return None
     members = resolve(group)
     to = root_of(members, dst, group_dst)
     row, size = _packed(list(object_list), members, device)

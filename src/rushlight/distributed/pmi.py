@@ -11,17 +11,19 @@ is initialised, so that no thread of rank 0 could answer. It imports the standar
 
 from __future__ import annotations
 
+import contextlib
 import os
 import socket
 import subprocess
 import sys
 import threading
+import uuid
 from typing import Any, Final
 
 __all__ = ["Manager", "join", "start"]
 __dir__ = __all__.copy
 
-_NAME: Final = "kvs_0"  # of the one key-value space
+_ENDED: Final = "cmd=barrier_out rc=-1 msg=a_process_has_ended"
 
 
 class Manager:
@@ -29,8 +31,11 @@ class Manager:
 
     def __init__(self, size: int) -> None:
         self.size = size
+        # MPICH names its shared memory after the space: two worlds on a host must differ
+        self.name = f"rushlight_{uuid.uuid4().hex[:16]}"
         self.values: dict[str, str] = {}
         self._at_barrier: list[Any] = []
+        self._lost = False  # a process ended before MPI was initialised in it
         self._lock = threading.Lock()
         self._socket = socket.create_server(("", 0), backlog=max(size, 128))
         self.port = int(self._socket.getsockname()[1])
@@ -45,13 +50,26 @@ class Manager:
             ).start()
 
     def _serve(self, connection: socket.socket) -> None:
+        member = False
         with connection, connection.makefile("rw", newline="\n") as lines:
             try:
                 for line in lines:
+                    member = member or line.startswith("cmd=initack")
                     for answer in self._answer(line.rstrip("\n"), lines):
                         _say(lines, answer)
-            except OSError:  # the process has died: the attendance tells the others
-                return
+            except OSError:  # the process has died
+                pass
+        if member:
+            self._lose()
+
+    def _lose(self) -> None:
+        """A process has ended: who waits for it at the barrier is not left waiting."""
+        with self._lock:
+            self._lost = True
+            waiting, self._at_barrier = self._at_barrier, []
+        for other in waiting:
+            with contextlib.suppress(OSError):
+                _say(other, _ENDED)
 
     def _answer(self, line: str, lines: Any) -> list[str]:
         """What is said to a line; nothing yet to who waits at the barrier."""
@@ -72,7 +90,7 @@ class Manager:
             case "get_appnum":
                 return ["cmd=appnum rc=0 appnum=0"]
             case "get_my_kvsname":
-                return [f"cmd=my_kvsname rc=0 kvsname={_NAME}"]
+                return [f"cmd=my_kvsname rc=0 kvsname={self.name}"]
             case "get_universe_size":
                 return [f"cmd=universe_size rc=0 size={self.size}"]
             case "put":
@@ -97,11 +115,11 @@ class Manager:
         """Count who has come to the barrier; the last one opens it."""
         with self._lock:
             self._at_barrier.append(lines)
-            if len(self._at_barrier) < self.size:
+            if len(self._at_barrier) < self.size and not self._lost:
                 return
             waiting, self._at_barrier = self._at_barrier, []
         for other in waiting:
-            _say(other, "cmd=barrier_out rc=0")
+            _say(other, _ENDED if self._lost else "cmd=barrier_out rc=0")
 
 
 def _say(lines: Any, text: str) -> None:

@@ -21,7 +21,8 @@ def isend(
     """Start sending a tensor to the process with rank `dst`. Leave it as it is until `wait()`."""
     check_tensor(tensor, "tensor")
     if is_outsider(group):
-        return warn_outsider("isend")
+        warn_outsider("isend")
+        return None
     return _send(tensor, dst, group, tag, group_dst, True)
 
 
@@ -32,7 +33,8 @@ def send(
     """Send a tensor to the process with rank `dst`."""
     check_tensor(tensor, "tensor")
     if is_outsider(group):
-        return warn_outsider("send")
+        warn_outsider("send")
+        return None
     _send(tensor, dst, group, tag, group_dst, False).wait()
 
 
@@ -57,7 +59,8 @@ def irecv(
     """Start receiving a tensor from the process with rank `src`; from any, if None."""
     check_tensor(tensor, "tensor")
     if is_outsider(group):
-        return warn_outsider("irecv")
+        warn_outsider("irecv")
+        return None
     return _receive(tensor, src, group, tag, group_src, True)
 
 

@@ -1,4 +1,4 @@
-"""`ProcessGroup`: some of the processes, which call collectives together; and which groups exist."""
+"""`ProcessGroup`: processes that call collectives together; and which groups there are."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from datetime import timedelta
 from typing import Any, Final
 
+from rushlight.distributed import nccl
 from rushlight.distributed.reduce_op import ReduceOp
 from rushlight.distributed.work import Work, together
 from rushlight.ops.registry import functions
@@ -48,8 +49,11 @@ class BackendConfig:
 
     def __init__(self, backend: str) -> None:
         known = ("gloo", "mpi", "nccl")
+        self.given = backend
         if backend == "undefined":
-            self.device_backend_map = {"cpu": "gloo", "cuda": "nccl"}
+            self.device_backend_map = {"cpu": "gloo"}
+            if nccl.is_available():
+                self.device_backend_map["cuda"] = "nccl"
         elif ":" in backend:
             pairs = [pair.split(":") for pair in backend.lower().split(",")]
             if any(len(pair) != 2 for pair in pairs):

@@ -174,8 +174,8 @@ class Client:
                     raise DistNetworkError(
                         f"The client socket has timed out after "
                         f"{self.timeout.total_seconds() * 1000:.0f}ms while trying to connect to "
-                        f"({self.host}, {self.port}).\nIs the process with rank 0 running, and does "
-                        "it serve this port (MASTER_ADDR and MASTER_PORT are the same everywhere)?"
+                        f"({self.host}, {self.port}).\nIs the process with rank 0 running, and "
+                        "does it serve this port (MASTER_ADDR and MASTER_PORT are the same everywhere)?"
                     ) from error
                 time.sleep(pause)
                 pause = min(2 * pause, 0.5)

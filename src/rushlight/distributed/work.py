@@ -48,8 +48,9 @@ class Work:
 
     def advance(self) -> bool:
         """Look whether it is over, and if so bring the result home; errors are kept for `wait`."""
-        if self._done:
-            return True
+        return self._done or self._look()
+
+    def _look(self) -> bool:
         with self._lock:
             if self._done:
                 return True
@@ -162,4 +163,8 @@ def together(works: list[Work], result: list[Any] | None = None) -> Work:
             if work._error is not None:
                 raise work._error
 
-    return Work(lambda: all([w.advance() for w in works]), raise_errors, result, wait_all)
+    def all_over() -> bool:
+        over = [work.advance() for work in works]  # each is looked at, also behind one that waits
+        return all(over)
+
+    return Work(all_over, raise_errors, result, wait_all)

@@ -1,7 +1,7 @@
 """Every collective, in each process: results as nested lists. Runs on PyTorch (gloo) as well.
 
-    mpiexec -n 2 python collectives.py          rushlight
-    ... python collectives.py torch             PyTorch, with RANK and the others set
+mpiexec -n 2 python collectives.py          rushlight
+... python collectives.py torch             PyTorch, with RANK and the others set
 """
 
 from __future__ import annotations
