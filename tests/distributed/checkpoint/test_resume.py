@@ -13,6 +13,7 @@ import pytest
 import rushlight as torch
 import rushlight.distributed.checkpoint as dcp
 from tests.distributed.library import ranks
+from tests.distributed.running import launch
 from tests.distributed.two_libraries import assert_close, needs_torch
 
 PROGRAM = Path(__file__).parent / "program_resume.py"
@@ -83,6 +84,41 @@ def test_parts_become_a_whole_without_processes(saved: tuple[Path, list[Any]]) -
         wholes.append(state["model"]["0.weight"])
     # what was copied before training went on
     assert torch.equal(*wholes) and bool(wholes[0].abs().sum() > 0)
+
+
+FAILING = """
+    import sys
+    import warnings
+
+    import rushlight as torch
+    import rushlight.distributed as dist
+    import rushlight.distributed.checkpoint as dcp
+    from tests.distributed.running import report
+
+    class Breaks(dcp.DefaultSavePlanner):
+        def resolve_data(self, write_item):
+            if dist.get_rank() == 1:
+                raise OSError("no space left")
+            return super().resolve_data(write_item)
+
+    dist.init_process_group("gloo")
+    state = {"a": torch.ones(3), "b": torch.ones(3)}
+    said = []
+    for planner in (Breaks(), None):
+        try:
+            dcp.save(state, checkpoint_id=sys.argv[1], planner=planner)
+            said.append("saved")
+        except dcp.CheckpointException as error:
+            said.append([sorted(error.failures), str(error.failures[1][0])])
+    rank = dist.get_rank()
+    dist.destroy_process_group()
+    report(rank, said)
+"""
+
+
+def test_an_error_of_one_process_is_known_to_all(tmp_path: Path) -> None:
+    found = launch(FAILING, 2, tmp_path, str(tmp_path / "checkpoint"))
+    assert found == [[[[1], "no space left"], "saved"]] * 2
 
 
 @needs_torch
