@@ -68,8 +68,8 @@ def test_libraries_import_them() -> None:
     assert (status, errors) == (0, "")
     assert out.splitlines() == [
         "False SUM True",
-        "RuntimeError torch.distributed.pipelining.PipelineStage cannot work: rushlight runs in one "
-        "process",
+        "RuntimeError torch.distributed.pipelining.PipelineStage cannot work: rushlight runs in "
+        "one process",
         "RuntimeError torch.utils.cpp_extension.load cannot work: rushlight compiles no C++ and no "
         "CUDA, and does not count multiplications",
         "RuntimeError torch.ao.quantization.QuantStub cannot work: rushlight has neither quantised "
