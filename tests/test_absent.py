@@ -44,12 +44,12 @@ def test_which_modules() -> None:
 PROGRAM = """
 import torch, torch.nn
 from torch.distributed.tensor import DTensor
-from torch.distributed.fsdp import FullyShardedDataParallel as FSDP
+from torch.distributed.pipelining import PipelineStage
 from torch.distributed import nn as distributed_nn, ReduceOp
 from torch.utils.cpp_extension import load
 import torch.distributed.nn.functional, torch.ao.quantization, torch._inductor.codecache
 print(isinstance(torch.ones(1), DTensor), ReduceOp.SUM.name, torch.distributed.nn is distributed_nn)
-for use in (lambda: FSDP(torch.nn.ReLU()), lambda: load("x", ["x.cpp"]),
+for use in (lambda: PipelineStage(torch.nn.ReLU()), lambda: load("x", ["x.cpp"]),
             lambda: torch.ao.quantization.QuantStub(), lambda: torch.ops.load_library("x.so")):
     try:
         use()
@@ -68,8 +68,8 @@ def test_libraries_import_them() -> None:
     assert (status, errors) == (0, "")
     assert out.splitlines() == [
         "False SUM True",
-        "RuntimeError torch.distributed.fsdp.FullyShardedDataParallel cannot work: rushlight runs "
-        "in one process",
+        "RuntimeError torch.distributed.pipelining.PipelineStage cannot work: rushlight has not "
+        "this part of torch.distributed",
         "RuntimeError torch.utils.cpp_extension.load cannot work: rushlight compiles no C++ and no "
         "CUDA, and does not count multiplications",
         "RuntimeError torch.ao.quantization.QuantStub cannot work: rushlight has neither quantised "

@@ -5,12 +5,12 @@ them only where a user asks for that. So the modules in `MODULES` can be importe
 them), and every name in them is a stand-in: a class of which nothing is an instance, or a function.
 
 >>> from rushlight import absent
->>> fsdp = absent.module("torch.distributed.fsdp")
->>> isinstance(torch.nn.Linear(1, 1), fsdp.FullyShardedDataParallel)
+>>> rpc = absent.module("torch.distributed.rpc")
+>>> isinstance(torch.nn.Linear(1, 1), rpc.RRef)
 False
->>> fsdp.ShardingStrategy(1)
+>>> rpc.RRef(1)  # doctest: +ELLIPSIS
 Traceback (most recent call last):
-RuntimeError: torch.distributed.fsdp.ShardingStrategy cannot work: rushlight runs in one process
+RuntimeError: torch.distributed.rpc.RRef cannot work: rushlight has not this part of ...
 """
 
 from __future__ import annotations
@@ -19,14 +19,42 @@ from collections.abc import Callable
 from types import FunctionType, ModuleType
 from typing import Any, Final, NoReturn
 
+_NOT_HERE: Final = "rushlight has not this part of torch.distributed"
+
 # By the package: the modules that can be imported, with all in them, and why they cannot work.
 MODULES: Final = {
     "torch.distributed": (
-        "_composable _composable_state _functional_collectives _shard _symmetric_memory _tensor "
-        "algorithms autograd c10d_logger checkpoint collective_utils device_mesh elastic fsdp "
-        "launch launcher logging_handlers nn optim pipelining remote_device rendezvous rpc run "
-        "tensor utils",
-        "rushlight runs in one process",
+        "_composable _composable_state _shard _symmetric_memory _tensor autograd c10d_logger "
+        "collective_utils launcher logging_handlers pipelining remote_device rpc utils",
+        _NOT_HERE,
+    ),
+    "torch.distributed.algorithms": (
+        "_checkpoint _comm_hooks _optimizer_overlap _quantization model_averaging", _NOT_HERE
+    ),
+    "torch.distributed.algorithms.ddp_comm_hooks": (
+        "ddp_zero_hook mixed_precision_hooks optimizer_overlap_hooks post_localSGD_hook "
+        "powerSGD_hook quantization_hooks",
+        _NOT_HERE,
+    ),
+    "torch.distributed.checkpoint": (
+        "_fsspec_filesystem _hf_utils _state_dict_stager hf_storage logger logging_handlers "
+        "optimizer quantized_hf_storage",
+        _NOT_HERE,
+    ),
+    "torch.distributed.elastic": (
+        "agent control_plane events metrics rendezvous timer", _NOT_HERE
+    ),
+    "torch.distributed.fsdp": (
+        "_common_utils _flat_param _fsdp_extensions _init_utils _optim_utils _runtime_utils "
+        "_traversal_utils _unshard_param_utils _wrap_utils sharded_grad_scaler",
+        _NOT_HERE,
+    ),
+    "torch.distributed.optim": (
+        "apply_optimizer_in_backward named_optimizer optimizer post_localSGD_optimizer utils",
+        _NOT_HERE,
+    ),
+    "torch.distributed.tensor": (
+        "_dtensor_spec _op_schema _ops _random debug device_mesh experimental parallel", _NOT_HERE
     ),
     "torch._C": ("_distributed_c10d _distributed_rpc _functorch", "rushlight has no compiled core"),
     "torch": (
@@ -70,7 +98,7 @@ def why(module: str) -> str | None:
 
     >>> from rushlight import absent
     >>> absent.why("torch.distributed.tensor.parallel"), absent.why("torch.nn")
-    ('rushlight runs in one process', None)
+    ('rushlight has not this part of torch.distributed', None)
     """
     parts = module.split(".")
     for at in range(1, len(parts)):

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import typing as _typing
 
+from rushlight.absent import stand_in as _stand_in
 from rushlight.distributed.collectives import (
     all_gather,
     all_gather_coalesced,
@@ -131,11 +132,20 @@ def _get_default_store() -> _typing.Any:
 
 # Imported when first used.
 _LATER = {
-    "constants": "", "distributed_c10d": "",
-    "GradBucket": "grad_bucket", "_functional_collectives": "", "algorithms": "", "nn": "",
+    "DeviceMesh": "device_mesh", "GradBucket": "grad_bucket", "_functional_collectives": "",
+    "algorithms": "", "checkpoint": "", "constants": "", "device_mesh": "",
+    "distributed_c10d": "", "elastic": "", "fsdp": "", "init_device_mesh": "device_mesh",
+    "launch": "", "nn": "", "optim": "", "run": "", "tensor": "",
 }  # fmt: skip
 
+# Classes that programs ask about with isinstance; nothing here is one.
+_REASON = "process groups are of one class"
+Logger = _stand_in("torch.distributed.Logger", _REASON)
+ProcessGroupGloo = _stand_in("torch.distributed.ProcessGroupGloo", _REASON)
+Reducer = _stand_in("torch.distributed.Reducer", _REASON)
+
 if _typing.TYPE_CHECKING:
+    from rushlight.distributed.device_mesh import DeviceMesh, init_device_mesh
     from rushlight.distributed.grad_bucket import GradBucket
 else:
     __getattr__, __dir__ = _face("torch.distributed", globals(), _LATER)

@@ -8,7 +8,7 @@ from typing import Any, Self
 
 from rushlight.core.graph import TensorBase
 from rushlight.missing import face as _face
-from rushlight.ops.overriding import disabled_torch_function
+from rushlight.ops.overriding import disabled_torch_function, overrides
 from rushlight.ops.registry import functions
 from rushlight.printing import parameter_str
 from rushlight.tensor import Tensor, TensorClass
@@ -53,6 +53,9 @@ class Parameter(Tensor, metaclass=ParameterClass):
             data = functions["empty"](0)
         if not isinstance(data, TensorBase):
             data = data.detach()  # PyTorch's AttributeError for what is no tensor
+        if overrides(data):  # a class with functions of its own stays what it is: DTensor
+            marked: Self = _marked(data, requires_grad)
+            return marked
         if requires_grad and data._array.dtype.kind not in "fcVW":
             raise RuntimeError(
                 "Only Tensors of floating point and complex dtype can require gradients"
@@ -79,6 +82,20 @@ class Parameter(Tensor, metaclass=ParameterClass):
     # mypy drops the names of a dunder method's arguments, and then misses this one
     def __repr__(self, *, tensor_contents: Any = None) -> str:  # type: ignore[override]
         return parameter_str(self, tensor_contents)
+
+
+def _marked(data: Any, requires_grad: bool) -> Any:
+    """A tensor of a class with a `__torch_function__`, as one that says it is a parameter."""
+    t = data.detach().requires_grad_(requires_grad)
+    if type(t) is not type(data):
+        raise RuntimeError(
+            f"Creating a Parameter from an instance of type {type(data).__name__} requires that "
+            "detach() returns an instance of the same type, but return type "
+            f"{type(t).__name__} was found instead. To use the type as a Parameter, please correct "
+            "the detach() semantics defined by its __torch_dispatch__() implementation."
+        )
+    t._is_param = True
+    return t
 
 
 def _rebuild_parameter(
