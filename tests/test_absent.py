@@ -10,16 +10,16 @@ from tests.running import run
 
 
 def test_a_module_of_stand_ins() -> None:
-    fsdp = absent.module("torch.distributed.fsdp")
-    cls = fsdp.FullyShardedDataParallel
-    assert cls is fsdp.FullyShardedDataParallel and fsdp is absent.module("torch.distributed.fsdp")
+    stages = absent.module("torch.distributed.pipelining")
+    cls = stages.PipelineStage
+    assert cls is stages.PipelineStage and stages is absent.module("torch.distributed.pipelining")
     assert not isinstance(torch.nn.Linear(1, 1), cls)
-    with pytest.raises(RuntimeError, match=r"FullyShardedDataParallel cannot work: rushlight runs"):
+    with pytest.raises(RuntimeError, match=r"PipelineStage cannot work: rushlight has not"):
         cls(torch.nn.Linear(1, 1))
-    with pytest.raises(AttributeError, match="rushlight runs in one process"):
-        _ = fsdp.ShardingStrategy.FULL_SHARD
+    with pytest.raises(AttributeError, match="rushlight has not this part"):
+        _ = stages.Schedule1F1B.step
     with pytest.raises(AttributeError):
-        _ = fsdp.__wrapped__
+        _ = stages.__wrapped__
 
 
 def test_functions_raise_but_decorate() -> None:
@@ -36,7 +36,7 @@ def test_functions_raise_but_decorate() -> None:
 
 
 def test_which_modules() -> None:
-    assert absent.why("torch.distributed.tensor.parallel") == "rushlight runs in one process"
+    assert absent.why("torch.distributed.tensor.parallel") == absent._NOT_HERE
     assert absent.why("torch.nn.quantized.dynamic") is not None
     assert absent.why("torch") is absent.why("torch.nn") is absent.why("torch.nonsense") is None
 

@@ -29,7 +29,7 @@ def test_there(name: str) -> None:
         ("torch.nn.Linaer", "torch.nn.Linaer", "neither PyTorch", "torch.nn.Linear"),
         ("torch.no.such", "torch.no", "neither PyTorch", "torch."),
         ("torch._no", "torch._no", "insides", "torch."),
-        ("torch.distributed.fsdp.X", "torch.distributed.fsdp.X", "one process", "nothing"),
+        ("torch.distributed.rpc.X", "torch.distributed.rpc.X", "has not this part", "nothing"),
         ("torch.ao.quantization", "torch.ao.quantization", "quantised", "bfloat16"),
     ],
 )

@@ -6,6 +6,7 @@ import importlib.util
 import pkgutil
 import subprocess
 import sys
+import warnings
 from types import ModuleType
 from typing import Any
 
@@ -113,7 +114,9 @@ if importlib.util.find_spec("torch"):
         for module in pkgutil.walk_packages(torch.__path__, "rushlight."):
             title = "torch" + module.name.removeprefix("rushlight")
             try:
-                theirs = importlib.import_module(title)
+                with warnings.catch_warnings():
+                    warnings.simplefilter("ignore")  # PyTorch's own, of its old modules
+                    theirs = importlib.import_module(title)
             except ImportError:
                 continue
             found.append((title, theirs))

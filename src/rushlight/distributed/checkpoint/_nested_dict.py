@@ -7,6 +7,7 @@ from typing import Any
 from rushlight.distributed.checkpoint._traverse import OBJ_PATH, set_element, traverse_state_dict
 
 __all__ = ["flatten_state_dict", "unflatten_state_dict"]
+__dir__ = __all__.copy
 
 FLATTEN_MAPPING = dict[str, OBJ_PATH]
 

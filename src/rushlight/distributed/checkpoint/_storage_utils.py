@@ -7,6 +7,9 @@ from typing import Any
 
 from rushlight.distributed.checkpoint.filesystem import FileSystemReader, FileSystemWriter
 
+__all__: list[str] = []
+__dir__ = __all__.copy
+
 
 def _storage_setup(
     storage: Any, checkpoint_id: str | os.PathLike[str] | None, reader: bool = False

@@ -9,6 +9,7 @@ from typing import Any
 from rushlight.core.graph import TensorBase
 
 __all__ = ["get_element", "set_element", "traverse_state_dict"]
+__dir__ = __all__.copy
 
 OBJ_PATH = tuple[str | int, ...]
 _ABSENT = object()

@@ -51,6 +51,7 @@ __all__ = [
     "create_default_global_save_plan", "create_default_local_load_plan",
     "create_default_local_save_plan",
 ]  # fmt: skip
+__dir__ = __all__.copy
 
 _logger = logging.getLogger(__name__)
 

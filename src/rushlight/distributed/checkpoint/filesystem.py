@@ -52,6 +52,7 @@ from rushlight.serialization.save_load import _pickled, _Unpickler, load, save
 __all__ = [
     "FileSystem", "FileSystemBase", "FileSystemReader", "FileSystemWriter", "SerializationFormat",
 ]  # fmt: skip
+__dir__ = __all__.copy
 
 PathLike = str | os.PathLike[str]
 CURRENT_DCP_VERSION: Final = "1.0.0"

@@ -24,6 +24,7 @@ __all__ = [
     "BytesStorageMetadata", "ChunkStorageMetadata", "Metadata", "MetadataIndex", "StorageMeta",
     "TensorProperties", "TensorStorageMetadata",
 ]  # fmt: skip
+__dir__ = __all__.copy
 
 
 @dataclass

@@ -29,6 +29,7 @@ __all__ = [
     "BytesIOWriteData", "LoadItemType", "LoadPlan", "LoadPlanner", "ReadItem", "SavePlan",
     "SavePlanner", "TensorWriteData", "WriteItem", "WriteItemType",
 ]  # fmt: skip
+__dir__ = __all__.copy
 
 
 class WriteItemType(Enum):

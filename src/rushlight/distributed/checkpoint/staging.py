@@ -9,6 +9,7 @@ from rushlight.autograd.grad_mode import no_grad
 from rushlight.core.graph import TensorBase
 
 __all__ = ["AsyncStager", "BlockingAsyncStager", "DefaultStager", "StagingOptions"]
+__dir__ = __all__.copy
 
 
 @runtime_checkable

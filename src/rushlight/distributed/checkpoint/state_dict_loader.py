@@ -19,6 +19,7 @@ from rushlight.distributed.checkpoint.storage import StorageReader
 from rushlight.distributed.checkpoint.utils import _DistWrapper
 
 __all__ = ["load", "load_state_dict"]
+__dir__ = __all__.copy
 
 
 def load_state_dict(

@@ -19,6 +19,7 @@ from rushlight.distributed.checkpoint.storage import StorageWriter, WriteResult
 from rushlight.distributed.checkpoint.utils import _DistWrapper
 
 __all__ = ["AsyncCheckpointerType", "AsyncSaveResponse", "async_save", "save", "save_state_dict"]
+__dir__ = __all__.copy
 
 
 class AsyncCheckpointerType(Enum):

@@ -12,6 +12,7 @@ from rushlight.distributed.checkpoint.planner import LoadPlan, LoadPlanner, Save
 from rushlight.futures import Future
 
 __all__ = ["StorageReader", "StorageWriter", "WriteResult"]
+__dir__ = __all__.copy
 
 
 @dataclass(frozen=True)

@@ -22,6 +22,7 @@ from rushlight.nn.modules.container import ModuleDict, ModuleList
 from rushlight.utils._pytree import tree_map
 
 __all__ = ["FSDPModule", "UnshardHandle", "fully_shard", "register_fsdp_forward_method"]
+__dir__ = __all__.copy
 
 
 class UnshardHandle:

@@ -9,11 +9,12 @@ from enum import Enum, auto
 from typing import Any
 
 __all__ = [
-    "BackwardPrefetch", "CPUOffload", "CPUOffloadPolicy", "FullStateDictConfig",
-    "LocalStateDictConfig", "MixedPrecision", "MixedPrecisionPolicy", "OffloadPolicy",
+    "BackwardPrefetch", "CPUOffload", "FullStateDictConfig",
+    "LocalStateDictConfig", "MixedPrecision",
     "ShardedStateDictConfig", "ShardingStrategy", "StateDictConfig", "StateDictSettings",
     "StateDictType",
 ]  # fmt: skip
+__dir__ = __all__.copy
 
 
 # --- fully_shard ----------------------------------------------------------------------------------

@@ -10,6 +10,7 @@ __all__ = [
     "ModuleWrapPolicy", "always_wrap_policy", "lambda_auto_wrap_policy",
     "size_based_auto_wrap_policy", "transformer_auto_wrap_policy",
 ]  # fmt: skip
+__dir__ = __all__.copy
 
 
 def always_wrap_policy(*args: Any, **kwargs: Any) -> bool:

@@ -34,6 +34,7 @@ from rushlight.tensor import Tensor
 from rushlight.tensor_memory import _make_subclass
 
 __all__ = ["DTensor", "distribute_module", "distribute_tensor"]
+__dir__ = __all__.copy
 
 
 class DTensorSpec:

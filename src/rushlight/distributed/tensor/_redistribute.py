@@ -10,6 +10,9 @@ from rushlight.distributed.tensor._utils import compute_local_shape_and_global_o
 from rushlight.distributed.tensor.placement_types import Partial, Placement, Replicate, Shard
 from rushlight.ops.registry import functions
 
+__all__: list[str] = []
+__dir__ = __all__.copy
+
 
 def _op(placement: Partial) -> Any:
     from rushlight import distributed as dist

@@ -7,6 +7,9 @@ from typing import Any
 
 from rushlight.distributed.tensor.placement_types import Shard
 
+__all__: list[str] = []
+__dir__ = __all__.copy
+
 
 def compute_local_shape_and_global_offset(
     global_shape: Sequence[int], mesh: Any, placements: Sequence[Any]

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 __all__ = ["Partial", "Placement", "Replicate", "Shard"]
+__dir__ = __all__.copy
 
 
 class Placement:

@@ -15,6 +15,7 @@ from typing import Any
 from rushlight.distributed.algorithms.ddp_comm_hooks import debugging_hooks, default_hooks
 
 __all__ = ["DDPCommHookType", "register_ddp_comm_hook"]
+__dir__ = __all__.copy
 
 
 class DDPCommHookType(Enum):

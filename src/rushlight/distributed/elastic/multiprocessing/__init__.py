@@ -2,5 +2,5 @@
 
 from rushlight.distributed.elastic.multiprocessing import errors as errors
 
-__all__ = ["errors"]
+__all__: list[str] = []
 __dir__ = __all__.copy
