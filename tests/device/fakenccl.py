@@ -46,8 +46,10 @@ _numbers = itertools.count()
 _group = threading.local()
 
 
-def get_unique_id() -> tuple[int, ...]:
-    return (next(_numbers) % 128, -1, *[0] * 126)
+def get_unique_id() -> Any:
+    """Bytes, as in CuPy 14, or a tuple, as before; by turns."""
+    number = next(_numbers) % 128
+    return bytes([number, 255, *[0] * 126]) if number % 2 else (number, -1, *[0] * 126)
 
 
 def groupStart() -> None:
@@ -73,7 +75,7 @@ def _memory(pointer: int, count: int, kind: int) -> Any:
 class NcclCommunicator:
     """One rank of a world."""
 
-    def __init__(self, size: int, number: tuple[int, ...], rank: int) -> None:
+    def __init__(self, size: int, number: Any, rank: int) -> None:
         assert len(number) == 128
         with _lock:
             self._world = _worlds.setdefault(number, _World(size))

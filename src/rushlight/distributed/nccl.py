@@ -49,10 +49,8 @@ class NCCLTransport:
         size = len(ranks)
         self.rank, self.size, self.label = rank, size, label
         if rank == 0:
-            number = nccl.get_unique_id()
-            store.set("rushlight/nccl", base64.b64encode(bytes(x & 0xFF for x in number)))
-        packed = base64.b64decode(store.get("rushlight/nccl"))
-        number = tuple(x - 256 if x > 127 else x for x in packed)
+            store.set("rushlight/nccl", _packed(nccl.get_unique_id()))
+        number = _unpacked(store.get("rushlight/nccl"))
         try:
             self._communicator = nccl.NcclCommunicator(size, number, rank)
         except nccl.NcclError as error:
@@ -242,6 +240,18 @@ class NCCLTransport:
             if self._watchdog.trouble:
                 return  # it was aborted
         self._communicator.destroy()
+
+
+def _packed(number: Any) -> bytes:
+    """The number of a communicator: bytes in CuPy 14, a tuple of signed ones before."""
+    if isinstance(number, bytes):
+        return b"b" + base64.b64encode(number)
+    return b"t" + base64.b64encode(bytes(x & 0xFF for x in number))
+
+
+def _unpacked(packed: bytes) -> Any:
+    number = base64.b64decode(packed[1:])
+    return number if packed[:1] == b"b" else tuple(x - 256 if x > 127 else x for x in number)
 
 
 def _dense(tensor: Any) -> Any:
