@@ -54,6 +54,24 @@ if rank == {victim}:
             assert f"rank {victim}" in text.splitlines()[0] or f" {victim} " in text
 
 
+def test_a_process_that_is_killed_while_a_child_of_it_lives(tmp_path: Path) -> None:
+    """A worker of a DataLoader does not keep up the appearance that its process is there."""
+    program = (
+        BEGIN
+        + """
+if rank == 1:
+    if os.fork() == 0:
+        time.sleep(8)
+        os._exit(0)
+    os.kill(os.getpid(), signal.SIGKILL)
+"""
+        + END
+    )
+    ended = running.start(program, 2, tmp_path, "600")
+    assert ended.status == [7, -9], ended.output
+    assert ended.values[0].startswith("Connection closed by peer: rank 1 ended")
+
+
 def test_a_process_that_raises(tmp_path: Path) -> None:
     """The error is its own; the others are told who it was, and where they were waiting."""
     program = (

@@ -24,6 +24,7 @@ TOGETHER = {
     "distributed/fsdp/fsdp": "sharded training, beside that of whole tensors",
     "distributed/tensor/dtensor": "sharded tensors and meshes, beside PyTorch's",
     "distributed/failures": "processes that die, raise or hang",
+    "distributed/loading": "samplers and loaders of several processes",
     "distributed/programs": "programs of several processes, run unchanged",
     "distributed/starting": "every way to start one process or several",
     "distributions/distributions": "all that distributions give",

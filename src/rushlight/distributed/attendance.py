@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import os
 import socket
 import threading
 import time
@@ -50,11 +51,19 @@ class Attendance:
         self._client.timeout = timedelta(seconds=1)  # once met, a server that is away is gone
         self._say(b"attend", str(rank).encode())
         self._leaving = False
+        if hasattr(os, "register_at_fork"):
+            os.register_at_fork(after_in_child=self._forget)
         news = {"gone": self._note_gone, "ending": self._note_end, "asked": self._tell_doing}
         for key, told in news.items():
             threading.Thread(
                 target=self._follow, args=(key, told), name="rushlight attendance", daemon=True
             ).start()
+
+    def _forget(self) -> None:
+        """In a forked child, a worker of a DataLoader say: it is not this process, and must not
+        keep its connection open when this one has died."""
+        self._leaving = True
+        self._presence.close()  # the descriptor alone: the connection goes on in the parent
 
     def _say(self, *message: bytes) -> None:
         send_message(self._presence, *message)

@@ -42,6 +42,7 @@ class World:
         self.busy = ""  # the collective that this process waits for
         self.since = 0.0
         self.broken = False
+        self._process = os.getpid()
         self._pending: list[Work] = []
         self._lock = lock()
         self._wake = threading.Event()
@@ -122,7 +123,7 @@ class World:
     def leave(self) -> None:
         """At exit: end MPI with the others, unless one of them is gone."""
         mpi = self.mpi
-        if mpi.Is_finalized():
+        if os.getpid() != self._process or mpi.Is_finalized():  # a forked child, or someone else
             return
         # Finalize waits for all, and cannot be interrupted: so meet before it, where whoever has
         # died is seen. Then MPI is left as it is. So it is where mpiexec did not start it: all that
