@@ -23,7 +23,7 @@ import pytest
 
 from tests.harness import ROOT
 
-PATIENCE = 60  # seconds; a program takes one or two
+PATIENCE = 240  # seconds; a program takes one or two
 
 
 def mpiexec() -> str:

@@ -18,10 +18,17 @@ import rushlight as torch
 import rushlight.distributed as dist
 from tests.distributed.running import report
 
-dist.init_process_group("gloo", timeout=datetime.timedelta(seconds=float(sys.argv[1])))
+def wait_for(*ranks):
+    while not all(os.path.exists(os.path.join(results, str(other))) for other in ranks):
+        time.sleep(0.05)
+
+results = os.environ["RUSHLIGHT_TEST_RESULTS"]
+dist.init_process_group("gloo")
 rank = dist.get_rank()
 x = torch.ones(3)
 dist.all_reduce(x)
+# from here on: how long it took to start is no matter
+dist.group.WORLD.set_timeout(datetime.timedelta(seconds=float(sys.argv[1])))
 """
 END = """
 try:
@@ -61,7 +68,7 @@ def test_a_process_that_is_killed_while_a_child_of_it_lives(tmp_path: Path) -> N
         + """
 if rank == 1:
     if os.fork() == 0:
-        time.sleep(8)
+        wait_for(0)
         os._exit(0)
     os.kill(os.getpid(), signal.SIGKILL)
 """
@@ -94,7 +101,7 @@ def test_a_process_that_does_not_come(tmp_path: Path) -> None:
         BEGIN
         + """
 if rank == 1:
-    time.sleep(6)  # a hang
+    wait_for(0)  # a hang, until the other has had enough
     sys.exit(0)
 """
         + END
@@ -103,7 +110,7 @@ if rank == 1:
     assert ended.status == [7, 0], ended.output
     text = ended.values[0]
     assert text.startswith("Timed out waiting 1500ms for all_reduce #"), text
-    assert "rank 1 is in no collective, at program.py:13" in text
+    assert "rank 1 is in no collective, at program.py:" in text
     assert "timeout" in text.splitlines()[-1]
 
 
@@ -118,7 +125,7 @@ try:
         dist.recv(x, src=0)
 except dist.DistBackendError as error:
     report(rank, str(error))
-time.sleep(2)
+wait_for(0, 1)
 os._exit(7)
 """
     )
@@ -201,3 +208,52 @@ if rank == 1:
         timeout=running.PATIENCE,
     )  # fmt: skip
     assert done.returncode != 0
+
+
+def test_calls_that_do_not_match(tmp_path: Path) -> None:
+    """With TORCH_DISTRIBUTED_DEBUG=DETAIL all are told what each of them called."""
+    program = (
+        BEGIN
+        + """
+found = []
+for call in (
+    lambda: dist.all_reduce(torch.ones(3 + rank)),
+    lambda: dist.barrier() if rank else dist.broadcast(x, src=0),
+    lambda: dist.all_gather([x, x], x.clone()),
+    lambda: dist.broadcast(x.double() if rank else x, src=0),
+):
+    try:
+        call()
+        found.append("no error")
+    except dist.DistBackendError as error:
+        found.append(str(error).splitlines()[:3])
+report(rank, found)
+"""
+    )
+    ended = running.start(program, 2, tmp_path, "600", TORCH_DISTRIBUTED_DEBUG="DETAIL")
+    assert ended.status == [0, 0], ended.output
+
+    assert ended.values[0] == ended.values[1]
+    sizes, kinds, right, dtypes = ended.values[0]
+    assert sizes[1:] == [
+        "  rank 0 calls all_reduce of [3] torch.float32",
+        "  rank 1 calls all_reduce of [4] torch.float32",
+    ]
+    assert kinds[1:] == [
+        "  rank 0 calls broadcast of [3] torch.float32", "  rank 1 calls barrier of no tensors"
+    ]  # fmt: skip
+    assert right == "no error" and "torch.float64" in dtypes[2]
+    assert sizes[0].startswith("Detected mismatch between collectives on ranks, at #")
+
+
+def test_levels(monkeypatch: pytest.MonkeyPatch) -> None:
+    from rushlight import distributed as dist
+
+    assert dist.get_debug_level() is dist.DebugLevel.OFF
+    monkeypatch.setenv("TORCH_DISTRIBUTED_DEBUG", "info")
+    dist.set_debug_level_from_env()
+    assert dist.get_debug_level() is dist.DebugLevel.INFO
+    dist.set_debug_level(dist.DebugLevel.OFF)
+    monkeypatch.setenv("TORCH_DISTRIBUTED_DEBUG", "loud")
+    with pytest.raises(RuntimeError, match="must be OFF, INFO, or DETAIL"):
+        dist.set_debug_level_from_env()

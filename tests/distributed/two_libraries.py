@@ -45,7 +45,7 @@ def run_ranks(library: str, program: Path, n: int, *arguments: str) -> list[Any]
             with out.open("w") as stdout, out.with_suffix(".err").open("w") as stderr:
                 processes.append(subprocess.Popen(command, env=env, stdout=stdout, stderr=stderr))
         try:
-            ended = [p.wait(timeout=120) for p in processes]
+            ended = [p.wait(timeout=running.PATIENCE) for p in processes]
         except subprocess.TimeoutExpired:
             ended = [p.poll() for p in processes]
         finally:

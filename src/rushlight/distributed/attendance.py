@@ -27,7 +27,7 @@ from rushlight.distributed.tcp_store import Client, Server, read_message, send_m
 __all__ = ["Attendance"]
 __dir__ = __all__.copy
 
-_ANSWER: Final = 1.0  # seconds a process has to say what it is doing
+_ANSWER: Final = 3.0  # seconds a process has to say what it is doing
 KEEPER: Final = 0  # the rank whose process keeps the server
 
 

@@ -266,7 +266,7 @@ def _over_mpi(
         entered = world.enter(place, store, rank, len(ranks), host)
     # Making a communicator waits in MPI for all of the group: so have them come here first.
     store.barrier("rushlight/communicator", len(ranks))
-    return MPITransport(entered, ranks, f"group {name}", seconds)
+    return MPITransport(entered, ranks, f"group {name}", seconds, store)
 
 
 def _register(made: ProcessGroup) -> None:

@@ -12,6 +12,7 @@ from typing import Any, Final
 
 from rushlight import dtypes
 from rushlight.autograd.grad_mode import no_grad
+from rushlight.distributed import debug_level as debug
 from rushlight.distributed.buffers import (
     bytes_of,
     flat,
@@ -20,6 +21,7 @@ from rushlight.distributed.buffers import (
     row_of,
     write_back,
 )
+from rushlight.distributed.errors import DistBackendError
 from rushlight.distributed.reduce_op import ReduceOp
 from rushlight.distributed.work import Work
 from rushlight.distributed.world import World
@@ -46,8 +48,11 @@ class MPITransport:
 
     name = "mpi"
 
-    def __init__(self, world: World, ranks: Sequence[int], label: str, seconds: float) -> None:
+    def __init__(
+        self, world: World, ranks: Sequence[int], label: str, seconds: float, store: Any
+    ) -> None:
         self.world = world
+        self.store = store
         self.ranks = list(ranks)
         self.label = label
         self.seconds = seconds
@@ -65,14 +70,20 @@ class MPITransport:
     def _start(
         self, name: str, begin: Callable[[Any], Sequence[Any]], finish: Callable[[], None] | None,
         result: list[Any], alone: bool, seconds: float | None = None, peers: Any = None,
-        source: Callable[[], int] | None = None,
+        source: Callable[[], int] | None = None, compared: Sequence[Any] = (),
     ) -> Work:  # fmt: skip
-        """Work that `begin` starts; `alone` says that the program goes on meanwhile."""
+        """Work that `begin` starts; `alone` says that the program goes on meanwhile.
+
+        `compared` are the tensors that have to be alike in all processes.
+        """
         world = self.world
         self.count += 1
         what = f"{name} #{self.count} of {self.label}"
-        requests = list(begin(self.communicator))
         limit = self.seconds if seconds is None else seconds
+        if peers is None and debug.get_debug_level() is debug.DebugLevel.DETAIL:
+            call = f"{name} of {debug.describe(compared)}"
+            debug.compare(self.store, self.ranks, self.rank, self.count, call, limit)
+        requests = list(begin(self.communicator))
         ranks = self.ranks if peers is None else peers
         test = world.mpi.Request.Testall
 
@@ -87,7 +98,17 @@ class MPITransport:
             if finish is not None:
                 finish()
 
-        work = Work(lambda: bool(test(requests)), home, result, watch, source)
+        def poll() -> bool:
+            try:
+                return bool(test(requests))
+            except world.mpi.Exception as error:
+                raise DistBackendError(
+                    f"MPI error in {what} on rank {world.rank}: {error.Get_error_string()}\nDo all "
+                    "processes call it with tensors of the same size? With "
+                    "TORCH_DISTRIBUTED_DEBUG=DETAIL they compare before each collective."
+                ) from error
+
+        work = Work(poll, home, result, watch, source)
         if alone:
             world.help(work)
         return work
@@ -111,7 +132,9 @@ class MPITransport:
         def begin(c: Any) -> list[Any]:
             return [c.Iallreduce(mpi.IN_PLACE, self._typed(at), self._op(op, tensor))]
 
-        return self._start("all_reduce", begin, self._home(tensor, at, op), [tensor], alone)
+        return self._start(
+            "all_reduce", begin, self._home(tensor, at, op), [tensor], alone, compared=[tensor]
+        )
 
     def reduce(self, tensor: Any, root: int, op: ReduceOp, alone: bool) -> Work:
         """Reduce a tensor of all ranks; `root` gets the result."""
@@ -124,7 +147,7 @@ class MPITransport:
             return [c.Ireduce(send, recv, self._op(op, tensor), root)]
 
         finish = self._home(tensor, at, op) if self.rank == root else None
-        return self._start("reduce", begin, finish, [tensor], alone)
+        return self._start("reduce", begin, finish, [tensor], alone, compared=[tensor])
 
     def reduce_scatter(self, output: Any, inputs: Sequence[Any], op: ReduceOp, alone: bool) -> Work:
         """Reduce a list of tensors of all ranks; rank i gets the i-th."""
@@ -140,7 +163,9 @@ class MPITransport:
             return [c.Ireduce_scatter(self._typed(at), self._typed(into), counts, operation)]
 
         home = self._home(output, into, op)
-        return self._start("reduce_scatter", begin, _keep(home, at), [output], alone)
+        return self._start(
+            "reduce_scatter", begin, _keep(home, at), [output], alone, compared=inputs
+        )
 
     def _home(self, tensor: Any, at: Any, op: ReduceOp) -> Callable[[], None]:
         """Bring a reduced tensor to where it belongs."""
@@ -168,7 +193,7 @@ class MPITransport:
             return [c.Ibcast([bytes_of(at), self.world.mpi.BYTE], root)]
 
         back = None if self.rank == root else functools.partial(write_back, tensor, at)
-        return self._start("broadcast", begin, _keep(back, at), [tensor], alone)
+        return self._start("broadcast", begin, _keep(back, at), [tensor], alone, compared=[tensor])
 
     def all_gather(self, outputs: Sequence[Any], tensor: Any, alone: bool) -> Work:
         """Give the tensors of all ranks to all: rank i's into the i-th output.
@@ -184,7 +209,9 @@ class MPITransport:
                 return [c.Iallgather([bytes_of(given), byte], [bytes_of(row), byte])]
             return [c.Iallgatherv([bytes_of(given), byte], [bytes_of(row), counts, byte])]
 
-        return self._start("all_gather", begin, _keep(back, given, row), list(outputs), alone)
+        return self._start(
+            "all_gather", begin, _keep(back, given, row), list(outputs), alone, compared=outputs
+        )
 
     def gather(self, outputs: Sequence[Any] | None, tensor: Any, root: int, alone: bool) -> Work:
         """Give the tensors of all ranks to `root`."""
@@ -213,7 +240,9 @@ class MPITransport:
             return [c.Iscatter(send, [bytes_of(at), byte], root)]
 
         home = functools.partial(write_back, tensor, at)
-        return self._start("scatter", begin, _keep(home, at, row), [tensor], alone)
+        return self._start(
+            "scatter", begin, _keep(home, at, row), [tensor], alone, compared=[tensor]
+        )
 
     def all_to_all(self, outputs: Sequence[Any], inputs: Sequence[Any], alone: bool) -> Work:
         """Give the j-th of the inputs of rank i to rank j, as its i-th output."""
