@@ -12,6 +12,7 @@ import os
 import signal
 import time
 import warnings
+import weakref
 from collections.abc import Callable, Iterable, Iterator
 from multiprocessing.connection import wait
 from typing import Any, Generic, NoReturn, Self, TypeAlias, TypeVar, cast
@@ -421,6 +422,9 @@ class _MultiProcessingDataLoaderIter(_BaseDataLoaderIter):
         self._in_order = loader.in_order
         self._workers: list[Any] = []
         self._channels: list[Any] = []
+        # Not `__del__`: where the iterator is part of a cycle, its connections may be finalised
+        # before it, and their descriptors be someone else's by then. This holds on to them.
+        self._end = weakref.finalize(self, _end_workers, self._channels, self._workers, self._pid)
         if self._num_workers <= 0 or self._prefetch_factor <= 0:
             raise AssertionError("num_workers and prefetch_factor must be greater than 0")
         context = loader.multiprocessing_context or multiprocessing.get_context()
@@ -581,23 +585,25 @@ class _MultiProcessingDataLoaderIter(_BaseDataLoaderIter):
         raise RuntimeError(f"DataLoader worker (pid(s) {pids}) exited unexpectedly") from cause
 
     def _shutdown_workers(self) -> None:
-        """End all workers: politely, and after some seconds by force."""
-        if self._shutdown or self._pid != os.getpid():
-            return
-        self._shutdown = True
-        for end in self._channels:
-            if not end.closed:
-                channel.hang_up(end)
-        for end_worker in (None, "terminate", "kill"):
-            for worker in self._workers:
-                if end_worker is not None and worker.is_alive():
-                    getattr(worker, end_worker)()
-            for worker in self._workers:
-                worker.join(MP_STATUS_CHECK_INTERVAL)
+        """End all workers, once."""
+        if self._pid == os.getpid():
+            self._shutdown = True
+            self._end()
 
-    def __del__(self) -> None:
-        if hasattr(self, "_channels"):
-            self._shutdown_workers()
+
+def _end_workers(channels: list[Any], workers: list[Any], pid: int) -> None:
+    """End workers: politely, and after some seconds by force."""
+    if pid != os.getpid():
+        return
+    for end in channels:
+        if not end.closed:
+            channel.hang_up(end)
+    for end_worker in (None, "terminate", "kill"):
+        for worker in workers:
+            if end_worker is not None and worker.is_alive():
+                getattr(worker, end_worker)()
+        for worker in workers:
+            worker.join(MP_STATUS_CHECK_INTERVAL)
 
 
 def _epitaph(pid: int, exitcode: int | None) -> str:

@@ -234,7 +234,7 @@ def test_a_forked_child_leaves_its_parents_workers_alone() -> None:
     next(batches)
     pid = os.fork()
     if pid == 0:
-        batches.__del__()  # type: ignore[attr-defined]
+        batches._end()  # type: ignore[attr-defined]
         os._exit(0)
     os.waitpid(pid, 0)
     assert [x.item() for x in batches] == list(range(1, 8))
@@ -302,3 +302,14 @@ def test_no_worker_outlives_the_program(how: str, persistent: bool, tmp_path: Pa
     if "SIGINT" in how:
         assert program.returncode == -signal.SIGINT
         assert errors.count("KeyboardInterrupt") == 1, errors
+
+
+def test_an_iterator_in_a_cycle_ends_its_workers() -> None:
+    """The connections of a cycle may be finalised first: the workers end all the same, quietly."""
+    batches: Any = iter(DataLoader(range(8), num_workers=2))
+    next(batches)
+    pids = [w.pid for w in batches._workers]
+    batches.itself = batches  # the cycle
+    del batches
+    gc.collect()
+    assert all(gone(pid) for pid in pids)
