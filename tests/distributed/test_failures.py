@@ -172,6 +172,75 @@ except dist.DistBackendError as error:
     assert ended.values[0][1].startswith("Connection closed by peer: rank 1")
 
 
+@pytest.mark.parametrize("how", ["dies", "hangs"])
+def test_a_future_of_what_cannot_come(tmp_path: Path, how: str) -> None:
+    """A future has no timeout of its own: the thread that helps gives the work up."""
+    program = (
+        BEGIN
+        + f"""
+if rank == 1 and {how!r} == "dies":
+    os.kill(os.getpid(), signal.SIGKILL)
+if rank == 1:
+    wait_for(0)
+    sys.exit(0)
+future = dist.all_reduce(x, async_op=True).get_future()
+try:
+    future.then(lambda done: done.value()).wait()
+except RuntimeError as error:  # `then` tells of an error as PyTorch's does
+    report(rank, str(error))
+    sys.exit(7)
+"""
+    )
+    ended = running.start(program, 2, tmp_path, "600" if how == "dies" else "1.5")
+    assert ended.status[0] == 7, ended.output
+    first = "Connection closed by peer: rank 1" if how == "dies" else "Timed out waiting 1500ms"
+    assert f"DistBackendError: {first}" in ended.values[0]
+
+
+def test_a_process_that_is_killed_before_a_hook_of_gradients(tmp_path: Path) -> None:
+    """`DistributedDataParallel` waits for the futures of communication hooks."""
+    program = (
+        BEGIN
+        + """
+from rushlight.distributed.algorithms.ddp_comm_hooks.default_hooks import allreduce_hook
+from rushlight.nn.parallel import DistributedDataParallel
+
+net = DistributedDataParallel(torch.nn.Linear(2, 1))
+net.register_comm_hook(None, allreduce_hook)
+loss = net(torch.ones(3, 2)).sum()
+if rank == 1:
+    os.kill(os.getpid(), signal.SIGKILL)
+try:
+    loss.backward()
+except RuntimeError as error:  # `then` tells of an error as PyTorch's does
+    report(rank, str(error))
+    sys.exit(7)
+"""
+    )
+    ended = running.start(program, 2, tmp_path, "600")
+    assert ended.status == [7, -9], ended.output
+    assert "DistBackendError: Connection closed by peer: rank 1 ended" in ended.values[0]
+
+
+def test_a_message_longer_than_its_place(tmp_path: Path) -> None:
+    program = (
+        BEGIN
+        + """
+if rank == 0:
+    dist.send(torch.ones(100), dst=1)
+    report(rank, "sent")
+else:
+    try:
+        dist.recv(torch.zeros(3), src=0)
+    except dist.DistBackendError as error:
+        report(rank, str(error))
+"""
+    )
+    ended = running.start(program, 2, tmp_path, "600")
+    assert ended.status == [0, 0], ended.output
+    assert ended.values[1].startswith("MPI error in recv from rank 0 #")
+
+
 def test_ends_at_different_times(tmp_path: Path) -> None:
     """Who is done first does not disturb the others."""
     program = (

@@ -75,7 +75,7 @@ class Operators(TensorBase):
         return _both(table.div, self, other, "__truediv__")
 
     def __rtruediv__(self, other: Any) -> Any:
-        if type(other) is not float and type(other) is not int and not table.accepts(other):
+        if not isinstance(other, (float, int)) and not table.accepts(other):
             return table.foreign("__rtruediv__", self, other)
         # PyTorch's graph of 1 / x: a reciprocal, then a product
         return _both(table.mul, unary(table.reciprocal, self), other, "__rtruediv__")

@@ -7,6 +7,7 @@ same name; float16, bfloat16 and the 8-bit floats are reduced in float32 and rou
 from __future__ import annotations
 
 import functools
+import math
 from collections.abc import Callable, Sequence
 from typing import Any, Final
 
@@ -70,11 +71,12 @@ class MPITransport:
     def _start(
         self, name: str, begin: Callable[[Any], Sequence[Any]], finish: Callable[[], None] | None,
         result: list[Any], alone: bool, seconds: float | None = None, peers: Any = None,
-        source: Callable[[], int] | None = None, compared: Sequence[Any] = (),
+        status: Any = None, compared: Sequence[Any] = (),
     ) -> Work:  # fmt: skip
         """Work that `begin` starts; `alone` says that the program goes on meanwhile.
 
-        `compared` are the tensors that have to be alike in all processes.
+        `status` is told where a message came from. `compared` are the tensors that have to be alike
+        in all processes.
         """
         world = self.world
         self.count += 1
@@ -86,11 +88,16 @@ class MPITransport:
         requests = list(begin(self.communicator))
         ranks = self.ranks if peers is None else peers
         test = world.mpi.Request.Testall
+        statuses = None if status is None else [status]
 
         def watch(start: float, given: float | None) -> None:
-            if world.busy != what:
+            seconds = limit if given is None else given
+            if world.is_helper():
+                # a receive may be posted long before its message is due; a collective is due
+                seconds = seconds if peers is None else math.inf
+            elif world.busy != what:
                 world.busy, world.since = what, start
-            world.watch(what, ranks, limit if given is None else given, start)
+            world.watch(what, ranks, seconds, start)
 
         def home() -> None:
             if world.busy == what:
@@ -100,7 +107,7 @@ class MPITransport:
 
         def poll() -> bool:
             try:
-                return bool(test(requests))
+                return bool(test(requests, statuses))
             except world.mpi.Exception as error:
                 raise DistBackendError(
                     f"MPI error in {what} on rank {world.rank}: {error.Get_error_string()}\nDo all "
@@ -108,6 +115,7 @@ class MPITransport:
                     "TORCH_DISTRIBUTED_DEBUG=DETAIL they compare before each collective."
                 ) from error
 
+        source = None if status is None else lambda: int(status.Get_source())
         work = Work(poll, home, result, watch, source)
         if alone:
             world.help(work)
@@ -276,28 +284,17 @@ class MPITransport:
         """Receive a tensor from one rank, or from any."""
         mpi = self.world.mpi
         at = landing(tensor, load=False)
-        status = mpi.Status()
-        asked: list[Any] = []
 
         def begin(c: Any) -> list[Any]:
             sender = mpi.ANY_SOURCE if source is None else source
-            asked.append(c.Irecv([bytes_of(at), mpi.BYTE], sender, tag))
-            return []
-
-        def poll() -> bool:
-            return bool(asked[0].Test(status))
+            return [c.Irecv([bytes_of(at), mpi.BYTE], sender, tag)]
 
         peers = self.ranks if source is None else [self.ranks[source]]
         name = "recv" if source is None else f"recv from rank {peers[0]}"
         home = functools.partial(write_back, tensor, at)
-        work = self._start(
-            name, begin, _keep(home, at), [tensor], False, peers=peers,
-            source=lambda: int(status.Get_source()),
-        )  # fmt: skip
-        work._poll = poll
-        if alone:
-            self.world.help(work)
-        return work
+        return self._start(
+            name, begin, _keep(home, at), [tensor], alone, peers=peers, status=mpi.Status()
+        )
 
     def close(self) -> None:
         """Give the communicator back, if all are there to do so."""

@@ -25,10 +25,12 @@ class Work:
     `poll` looks whether the transport has done its part, `finish` is then called once to bring the
     result to the tensors, `watch` raises if it cannot come any more.
 
-    >>> x = torch.ones(2)
-    >>> work = torch.distributed.all_reduce(x, async_op=True)  # doctest: +SKIP
-    >>> work.wait()                                            # doctest: +SKIP
+    >>> dist = torch.distributed
+    >>> dist.init_process_group("gloo", rank=0, world_size=1, store=dist.HashStore())
+    >>> work = dist.all_reduce(torch.ones(2), async_op=True)
+    >>> work.wait()
     True
+    >>> dist.destroy_process_group()
     """
 
     def __init__(
@@ -41,6 +43,7 @@ class Work:
         self._result = [] if result is None else result
         self._watch = watch
         self._source = source
+        self._began = time.monotonic()
         self._done = False
         self._error: BaseException | None = None
         self._future: Future[Any] | None = None
@@ -66,8 +69,17 @@ class Work:
         self._tell(future)
         return True
 
-    def fail(self, error: BaseException) -> None:
-        """Give up: whoever waits gets the error."""
+    def give_up_if_lost(self) -> None:
+        """End it with an error if the result cannot come any more. For work that nobody waits for
+        here: whoever waits for its future would wait for ever."""
+        if self._watch is None:
+            return
+        try:
+            self._watch(self._began, None)
+        except Exception as error:  # told to whoever waits for it
+            self._fail(error)
+
+    def _fail(self, error: BaseException) -> None:
         with self._lock:
             if self._done:
                 return

@@ -107,6 +107,10 @@ class World:
                 self._helper.start()
         self._wake.set()
 
+    def is_helper(self) -> bool:
+        """Whether this is the thread that helps."""
+        return threading.current_thread() is self._helper
+
     def _help(self) -> None:
         while True:
             self._wake.wait()
@@ -115,8 +119,9 @@ class World:
                 if not waiting:
                     self._wake.clear()
                     continue
-            for work in waiting:
-                work.advance()
+            for work in waiting:  # without the lock: what a future calls may start more work
+                if not work.advance():
+                    work.give_up_if_lost()
             time.sleep(_HELP)
 
     # --- the end ---
@@ -161,7 +166,7 @@ def current() -> World | None:
     return _world
 
 
-def _load(found: Any = None) -> Any:
+def _load() -> Any:
     """mpi4py, which is told not to initialise MPI when it is imported."""
     try:
         import mpi4py

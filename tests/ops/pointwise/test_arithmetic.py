@@ -28,6 +28,13 @@ def test_dtype_of_the_result(expression: Any, dtype: Any) -> None:
     assert made.dtype is dtype
 
 
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float32, torch.int64, torch.bool])
+def test_a_truth_is_divided(dtype: Any) -> None:
+    made = True / torch.tensor([1, 1], dtype=dtype)
+    assert made.tolist() == [1.0, 1.0]
+    assert made.dtype is (dtype if dtype.is_floating_point else torch.float32)
+
+
 def test_division_rounds_as_asked() -> None:
     x = torch.tensor([7, -7, 7, -7])
     y = torch.tensor([2, 2, -2, -2])
