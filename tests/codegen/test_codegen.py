@@ -136,7 +136,8 @@ def test_functions_are_exact_to_the_last_digits(name: str, dtype: str) -> None:
     normal = np.isfinite(rounded) & (abs(rounded) >= np.finfo(dtype).tiny)
     assert np.array_equal(np.isinf(y), np.isinf(rounded))
     units = abs(y[normal] - want[normal]) / np.spacing(abs(rounded[normal]))
-    assert units.max() <= (3.0 if dtype == "float64" else 0.6)
+    assert units.max() <= (3.0 if dtype == "float64" else 1.5)
+    assert units.mean() <= 0.4  # a quarter would be the exact result, rounded
 
 
 @needs_kernels

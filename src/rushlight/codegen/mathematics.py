@@ -1,10 +1,11 @@
 """The functions of real numbers that kernels call, as C that compilers turn into SIMD: no branches,
 no tables, no calls.
 
-Those of float compute in double, with shorter polynomials, and round once: results are nearly always
-the correctly rounded ones, and neither overflow nor numbers below the normal ones need care. Some,
-(`_IN_FLOAT`), are in float, with what is lost on the way carried along. Those
-of double err by less than 3 units in the last place. Infinities, NaN and signed zeros are as in libm.
+Those of float err by less than 1.5 units in the last place, mostly by half a one. Where the processor
+multiplies and adds at one step the dearest (`_IN_FLOAT` and erf) are computed in float, with the larger
+part of what is lost on the way carried along; elsewhere, and the others, in double with shorter
+polynomials, rounded once: neither overflow nor numbers below the normal ones need care there. Those of
+double err by less than 3 units. Infinities, NaN and signed zeros are as in libm.
 
 Each is written once, by macros: `F(name)` is the function's name, and `P(a, b)` is the polynomial
 `a` where the result is for float, `b` where it is for double.
@@ -142,41 +143,59 @@ INLINE double F(r_log_expit)(double x) {
 """
 
 _ERF = f"""
-INLINE float N(r_erf_f)(float given) {{
+INLINE float r_erf_f(float given) {{
     double x = given, a = __builtin_fabs(x), z = x * x;
     double near = x * {_poly("z", _ERF_F)};
     double t = 1 / MA(0.3275911, a, 1);
-    double far = 1 - {_poly("t", _ERFC_F)} * N(r_exp_s)(-z);
+    double far = 1 - {_poly("t", _ERFC_F)} * r_exp_s(-z);
     double y = a < 1 ? near : __builtin_copysign(far, x);
     return (float)(x != x ? x : y);
 }}
 """
 
-# (exp(r) - 1 - r - r²/2) / r³, for |r| <= ln(2) / 2
+# --- in float, where multiplications and additions are fused ------------------------------------
+# (exp(r) - 1 - r) / r², for |r| <= ln(2) / 2
 _EXP_Q = (1.9891105695622453e-4, 1.3926270554805013e-3, 8.333310821184041e-3,
-          4.166655408675157e-2, 1.6666666681729125e-1)  # fmt: skip
+          4.166655408675157e-2, 1.6666666681729125e-1, 0.5)  # fmt: skip
 # ln(2) to 16 bits, so that whole multiples of it are exact, and the rest
 _LN2_HIGH, _LN2_LOW = 0.693145751953125, 1.42860682030941723212e-6
+# (log(1 + f) - f) / f², for 1 + f between sqrt(1/2) and sqrt(2)
+_LOG_Q = (0.06728194041232628, -0.11678844947625158, 0.11901094460194024, -0.12406904568955228,
+          0.14217608818110858, -0.16667710422984647, 0.2000222399689181, -0.2500002533378199,
+          0.33333310756781465, -0.49999999755048236)  # fmt: skip
+# erf(a) / a - 1 in powers of a², for a < 0.9; and -log(erfc(a)) - a in powers of a, up to 4
+_ERF_NEAR = (8.454661681883764e-5, -8.162371944903349e-4, 5.202736889821774e-3,
+             -2.686007417800568e-2, 1.1283707503367812e-1, -3.7612634507414994e-1,
+             1.2837916671692e-1)  # fmt: skip
+_ERF_FAR = (1.9923059610430313e-4, -3.075285663087979e-3, 2.2353746395372142e-2,
+            -1.0419249139573475e-1, -6.368876311165005e-1, -1.278489322415113e-1,
+            -1.5414817352824364e-4)  # fmt: skip
 
 _FUSED = f"""
-/* exp(x) = (*high + *low) 2^n, in float where multiplications and additions are fused; *high is 1 + r,
-   and *low what was lost of it, with the rest of the series */
-INLINE void r_parts_q(float x, float *high, float *low, float *half, float *rest) {{
-    union {{ float f; int32_t i; }} u, a, b;
-    u.f = x * 0x1.715476p+0f + 0x1.8p+23f;
+/* x = n ln(2) + *r, with n whole */
+INLINE int32_t r_reduce_q(float x, float *r) {{
+    union {{ float f; int32_t i; }} u;
+    u.f = __builtin_fmaf(x, 0x1.715476p+0f, 0x1.8p+23f); /* n is in the lower bits */
     float k = u.f - 0x1.8p+23f;
-    int32_t n = u.i - 0x4b400000, m = n >> 1;
-    a.i = (m + 127) << 23;
-    b.i = (n - m + 127) << 23;
-    float big = __builtin_fmaf(-k, {_LN2_HIGH.hex()}f, x), small = k * {_LN2_LOW.hex()}f;
-    float r = big - small, lost = (big - r) - small;
-    /* 1 + r + r²/2 + r³ p, where what r² loses counts */
-    float p = {_fused("r", _EXP_Q)}, h = r * r;
+    *r = __builtin_fmaf(-k, {_LN2_LOW.hex()}f, __builtin_fmaf(-k, {_LN2_HIGH.hex()}f, x));
+    return u.i - 0x4b400000;
+}}
+
+INLINE float r_two_q(int32_t n) {{
+    union {{ float f; int32_t i; }} u;
+    u.i = (n + 127) << 23;
+    return u.f;
+}}
+
+/* exp(x) = (*high + *low) *half *rest, for x from -105 to 90; *high is 1 + r, and *low what was lost
+   of it, with the rest of the series */
+INLINE void r_parts_q(float x, float *high, float *low, float *half, float *rest) {{
+    float r;
+    int32_t n = r_reduce_q(x, &r);
     *high = 1 + r;
-    lost = __builtin_fmaf(0.5f, __builtin_fmaf(r, r, -h), lost * *high);
-    *low = __builtin_fmaf(0.5f, h, (r - (*high - 1)) + __builtin_fmaf(r * h, p, lost));
-    *half = a.f;
-    *rest = b.f;
+    *low = __builtin_fmaf({_fused("r", _EXP_Q)}, r * r, r - (*high - 1));
+    *half = r_two_q(n >> 1);
+    *rest = r_two_q(n - (n >> 1));
 }}
 
 INLINE float r_exp_fq(float x) {{
@@ -187,17 +206,72 @@ INLINE float r_exp_fq(float x) {{
     return (high + low) * half * rest;
 }}
 
-/* of exp(-|x|), so that nothing overflows: 1 or that, over 1 plus that, and what the division lost */
+/* of e = exp(-|x|), so that nothing overflows: 1 or e, over 1 + e, and then what e (where it is the
+   dividend) and 1 + e lost by rounding, to first order */
 INLINE float r_expit_fq(float x) {{
     float high, low, half, rest, t = -__builtin_fabsf(x);
     t = t < -105.0f ? -105.0f : t;
     r_parts_q(t, &high, &low, &half, &rest);
     float sum = high + low, lost = (high - sum) + low, e = sum * half * rest;
-    float d = 1 + e, d_low = ((1 - d) + e) + lost * half * rest, over = 1 / d;
-    float top = x < 0 ? sum : 1, top_low = x < 0 ? lost : 0, q = top * over;
-    float y = __builtin_fmaf(__builtin_fmaf(-q, d, top) + (top_low - q * d_low), over, q);
-    y = x < 0 ? y * half * rest : y;
+    float d = 1 + e, d_lost = e - (d - 1), q = (x < 0 ? e : 1) / d, over = x < 0 ? 1 - q : q;
+    return __builtin_fmaf(q * over, (x < 0 ? lost : 0) - d_lost, q);
+}}
+
+/* log(2^k (1 + f)) */
+INLINE float r_log_sum_q(float k, float f) {{
+    float big = __builtin_fmaf(k, {_LN2_HIGH.hex()}f, f);
+    float lost = f - __builtin_fmaf(-k, {_LN2_HIGH.hex()}f, big);
+    float p = {_fused("f", _LOG_Q)};
+    return big + __builtin_fmaf(p * f, f, __builtin_fmaf(k, {_LN2_LOW.hex()}f, lost));
+}}
+
+INLINE float r_log_fq(float x) {{
+    union {{ float f; int32_t i; }} u;
+    int small = x < 0x1p-126f;
+    u.f = small ? x * 0x1p+23f : x;
+    int32_t e = (u.i - 0x3f3504f3) & (int32_t)0xff800000;
+    u.i = u.i - e;
+    float y = r_log_sum_q((float)(e >> 23) - (small ? 23.0f : 0), u.f - 1);
+    y = x == INFINITY ? x : y;
+    y = x == 0 ? -INFINITY : y;
+    y = x < 0 ? NAN : y;
     return x != x ? x : y;
+}}
+
+/* log(1 + x), of which u is 1 + x: the digits of x that u has not are not lost */
+INLINE float r_log1p_core_q(float x, float u) {{
+    union {{ float f; int32_t i; }} v, four; /* four times 2^-k, which is a normal number for all k */
+    v.f = u;
+    int32_t e = (v.i - 0x3f3504f3) & (int32_t)0xff800000;
+    four.i = 0x40800000 - e;
+    float f = __builtin_fmaf(four.f, 0.25f * x, __builtin_fmaf(0.25f, four.f, -1.0f));
+    float y = r_log_sum_q((float)(e >> 23), f);
+    return u == 1 ? x : y;
+}}
+
+INLINE float r_log1p_fq(float x) {{
+    float u = 1 + x, y = r_log1p_core_q(x, u);
+    y = u == INFINITY ? u : y;
+    y = u == 0 ? -INFINITY : y;
+    y = u < 0 ? NAN : y;
+    return x != x ? x : y;
+}}
+
+INLINE float r_log_expit_fq(float x) {{
+    float high, low, half, rest, t = -__builtin_fabsf(x);
+    t = t < -105.0f ? -105.0f : t;
+    r_parts_q(t, &high, &low, &half, &rest);
+    float e = (high + low) * half * rest;
+    return (x < 0 ? x : 0) - r_log1p_core_q(e, 1 + e);
+}}
+
+INLINE float r_erf_fq(float x) {{
+    float a = __builtin_fabsf(x), r;
+    a = a > 4 ? 4 : a; /* beyond it is 1 */
+    float z = a * a, near = __builtin_fmaf({_fused("z", _ERF_NEAR)}, a, a);
+    float two = r_two_q(r_reduce_q({_fused("a", _ERF_FAR)} - a, &r));
+    float far = 1 - __builtin_fmaf(__builtin_fmaf({_fused("r", _EXP_Q)}, r * r, r), two, two);
+    return __builtin_copysignf(a < 0.9f ? near : far, x);
 }}
 """
 
@@ -226,7 +300,7 @@ _INLINE = """
 #endif
 """
 
-_IN_FLOAT = ("exp", "expit")  # have a form in float
+_IN_FLOAT = ("exp", "log", "log1p", "expit", "log_expit")  # have a form in float
 _WIDE = ("exp", "expm1", "log", "log1p", "tanh", "expit", "log_expit")
 
 
@@ -246,7 +320,7 @@ def c_functions() -> str:
         ]  # fmt: skip
     parts.append("INLINE double r_erf_d(double x) { return erf(x); }")
     for q, step in (("", "((a) * (b) + (c))"), ("q", "__builtin_fma(a, b, c)")):
-        parts += [f"#define MA(a, b, c) {step}", f"#define N(name) name{'##' + q if q else ''}"]
+        parts.append(f"#define MA(a, b, c) {step}")
         for letter, which in (("s", "a"), ("d", "b")):
             parts += [
                 f"#define F(name) name##_{letter}{q}", f"#define P(a, b) ({which})",
@@ -257,5 +331,5 @@ def c_functions() -> str:
             for name in _WIDE
             if not (q and name in _IN_FLOAT)
         ]
-        parts += [_ERF, "#undef MA\n#undef N"]
+        parts += [_ERF if not q else "", "#undef MA"]
     return "\n".join([*parts, _FUSED])
