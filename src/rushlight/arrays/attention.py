@@ -5,7 +5,8 @@ Note [Blocks of attention]
     write each of these to memory and read it back. So the leading axes, and long sequences of
     queries, are taken in blocks whose weights stay in the cache; backward computes the weights
     anew, from their logarithmic sums, which are kept instead. Other kinds of array take all at
-    once.
+    once. What is done with the weights of a block is one pass in C where there is the kernel: Note
+    [Rows of attention] in `codegen.attention`.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from typing import Any, Final
 
 import numpy as np
 
+from rushlight.arrays import kernels
 from rushlight.arrays import vocabulary as v
 from rushlight.arrays.batched import insert_axes, members, rule, with_batch, wrap_result
 from rushlight.arrays.vocabulary import Array, low_precision, primitive
@@ -45,18 +47,10 @@ def attend(
     hides = bias is not None or k.shape[-2] == 0  # some query may see nothing
     room = _room(q, k)
     for part in _blocks(q, k):
-        s = _scores(q, k, bias, scale, causal, part, room)
-        top = _largest(s)
-        if hides:
-            top = np.where(top == -_INF, 0, top)
-        s -= top
-        np.exp(s, out=s)
-        total = s.sum(-1, keepdims=True)
-        if hides:
-            total = np.where(total == 0, 1, total)
+        s, total = _weights(q, k, bias, scale, causal, part, room, sums[part], hides)
         y = np.matmul(s, value[part[:-1]], out=out[part])
-        y /= total
-        sums[part] = np.log(total) + top
+        if total is not None:
+            y /= total
     return out, sums
 
 
@@ -72,21 +66,30 @@ def attend_back(
         return gq.astype(q.dtype), gk.astype(q.dtype), gv.astype(q.dtype)
     gq, gk, gv = [_empty_for(x, x.shape[-1]) for x in (q, k, value)]
     bias = _bias(mask, q)
-    shift = (g * y).sum(-1, keepdims=True) - gsums
     room, more = _room(q, k), _room(q, k)
+    gsums = np.broadcast_to(gsums, sums.shape)
     for part in _blocks(q, k):
         lead, first = part[:-1], part[-1].start in (None, 0)
-        p = _scores(q, k, bias, scale, causal, part, room)
-        p -= sums[part]
-        np.exp(p, out=p)
+        p, factor = _scores(q, k, bias, scale, part, room)
         here = g[part]
         d = _multiply(here, v.turned(value[lead]), more)
-        d -= shift[part]
-        d *= p
+        start = part[-1].start or 0
+        done = kernels.attention_gradients(
+            p, d, np.ascontiguousarray(sums[part]), np.ascontiguousarray(gsums[part]), factor,
+            scale, start, causal,
+        )  # fmt: skip
+        if not done:
+            p *= factor
+            if causal:
+                p += _later(p, start)
+            p -= sums[part]
+            np.exp(p, out=p)
+            d -= (here * y[part]).sum(-1, keepdims=True) - gsums[part]
+            d *= p
+            d *= scale
         _add_product(gv, lead, v.turned(p), here, first)
-        _add_product(gk, lead, v.turned(d), q[part] * scale, first)
-        into = np.matmul(d, k[lead], out=gq[part])
-        into *= scale
+        _add_product(gk, lead, v.turned(d), q[part], first)
+        np.matmul(d, k[lead], out=gq[part])
     return gq, gk, gv
 
 
@@ -159,17 +162,40 @@ def _blocks(q: Array, k: Array) -> Iterator[tuple[slice, ...]]:
 
 
 def _scores(
+    q: Array, k: Array, bias: Array, scale: float, part: tuple[slice, ...], room: Array
+) -> tuple[Array, float]:
+    """scale · q kᵀ + mask of a block of queries, to be written into, but for a factor."""
+    s = _multiply(q[part], v.turned(k[part[:-1]]), room)
+    if bias is None:
+        return s, scale
+    s *= scale
+    s += _cut(bias, part, q.ndim)
+    return s, 1.0
+
+
+def _weights(
     q: Array, k: Array, bias: Array, scale: float, causal: bool, part: tuple[slice, ...],
-    room: Array,
-) -> Array:  # fmt: skip
-    """scale · q kᵀ + mask of a block of queries, to be written into."""
-    s = _multiply(q[part] * scale, v.turned(k[part[:-1]]), room)
-    if bias is not None:
-        s += _cut(bias, part, q.ndim)
+    room: Array, sums: Array, hides: bool,
+) -> tuple[Array, Array]:  # fmt: skip
+    """The weights of a block of queries, and what they are still to be divided by, if anything;
+    the logarithms of their sums are written to `sums`."""
+    s, factor = _scores(q, k, bias, scale, part, room)
+    start = part[-1].start or 0
+    if kernels.attention_weights(s, sums, factor, start, causal, hides):
+        return s, None
+    s *= factor
     if causal:
-        start = part[-1].start or 0
         s += _later(s, start)
-    return s
+    top = _largest(s)
+    if hides:
+        top = np.where(top == -_INF, 0, top)
+    s -= top
+    np.exp(s, out=s)
+    total = s.sum(-1, keepdims=True)
+    if hides:
+        total = np.where(total == 0, 1, total)
+    sums[...] = np.log(total) + top
+    return s, total
 
 
 def _later(s: Array, start: int) -> Array:

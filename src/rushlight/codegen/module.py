@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from rushlight.codegen import (
+    attention,
     classes,
     looks,
     makers,
@@ -27,7 +28,9 @@ from rushlight.codegen.mathematics import FUSED, c_functions
 from rushlight.codegen.memory import c_calls, c_family
 from rushlight.codegen.products import METHODS, c_products
 
-_PARTS = classes, looks, multithreading, scans, moves, members, makers, sorting, margins
+_PARTS = (
+    classes, looks, multithreading, scans, moves, members, makers, sorting, margins, attention,
+)  # fmt: skip
 LIMIT = COUNT  # of inputs, of outputs, of parameters
 INPUTS = 4  # of an op whose gradients have kernels
 
@@ -399,15 +402,20 @@ def _spec(kernel: Kernel, functions: list[str]) -> str:
         int(any(e.word == "count" for e in values)), -1 if kernel.above is None else kernel.above,
         int(".vjp" in kernel.name and (not kernel.by_rows or "r" in inputs)),
     ]  # fmt: skip
+    return (
+        f'    {{"{kernel.name}", "{inputs}", "{outputs}", {", ".join(map(str, numbers))}, '
+        f"{{{_table(functions)}}}}},"
+    )
+
+
+def _table(functions: list[str]) -> str:
+    """Up to four functions, for each sort of processors."""
     sorts = []
     for sort in SORTS:
         names = [f"{f}_{_sort_for(f, sort)}" for f in functions] + ["NULL"] * (4 - len(functions))
         text = f"{{{', '.join(names)}}}"
         sorts.append(f"X86(, {text})" if sort != "v1" else text)
-    return (
-        f'    {{"{kernel.name}", "{inputs}", "{outputs}", {", ".join(map(str, numbers))}, '
-        f"{{{' '.join(sorts)}}}}},"
-    )
+    return " ".join(sorts)
 
 
 def c_module(kernels: Iterable[Kernel]) -> str:
@@ -416,9 +424,11 @@ def c_module(kernels: Iterable[Kernel]) -> str:
     parts = [_HEAD, c_functions(), c_products(), looks.LOOKS, multithreading.THREADS, types]
     parts += [c_calls(LIMIT, WIDE, INPUTS), scans.c_scans(), c_draws(), moves.c_moves()]
     parts += [members.c_members(), makers.c_makers(), sorting.c_sorting(), margins.c_margins()]
-    parts.append(classes.c_classes())
+    parts += [classes.c_classes(), attention.HEAD]
     specs = []
-    bodies: dict[str, str] = {}  # one function for kernels that do the same
+    bodies = dict(attention.bodies())
+    calls = attention.c_calls(_table(list(bodies.values())))
+    # and one function for kernels that do the same
     for kernel in kernels:
         texts = [c_of(kernel, letter, "NAME") for letter in "fd"]
         if kernel.by_columns and not kernel.whole:
@@ -432,4 +442,4 @@ def c_module(kernels: Iterable[Kernel]) -> str:
         "methods": METHODS + "".join(part.METHODS for part in _PARTS),
         "family": c_family(LIMIT, WIDE, INPUTS),
     }  # fmt: skip
-    return "\n".join([*parts, *_for_sorts(bodies), _TAIL % fill])
+    return "\n".join([*parts, *_for_sorts(bodies), calls, _TAIL % fill])
