@@ -5,8 +5,8 @@ Note [Blocks of attention]
     write each of these to memory and read it back. So the leading axes, and long sequences of
     queries, are taken in blocks whose weights stay in the cache; backward computes the weights
     anew, from their logarithmic sums, which are kept instead. Other kinds of array take all at
-    once. What is done with the weights of a block is one pass in C where there is the kernel: Note
-    [Rows of attention] in `codegen.attention`.
+    once. Where there are kernels, what is done with the weights of a block is one pass in C, and
+    without a mask all of it is: see the notes in `codegen.attention`.
 """
 
 from __future__ import annotations
@@ -43,6 +43,8 @@ def attend(
         return y.astype(q.dtype), sums
     out = _empty_for(q, value.shape[-1])
     sums = np.empty_like(q, shape=(*q.shape[:-1], 1), order="C")
+    if mask is None and kernels.attention_forward(q, k, value, out, sums, scale, causal):
+        return out, sums
     bias = _bias(mask, q)
     hides = bias is not None or k.shape[-2] == 0  # some query may see nothing
     room = _room(q, k)
@@ -65,9 +67,14 @@ def attend_back(
         gq, gk, gv = attend_back(h, gsums, a, b, c, mask, out, sums, scale, causal)
         return gq.astype(q.dtype), gk.astype(q.dtype), gv.astype(q.dtype)
     gq, gk, gv = [_empty_for(x, x.shape[-1]) for x in (q, k, value)]
+    gsums = np.broadcast_to(gsums, sums.shape)
+    if mask is None and kernels.attention_backward(
+        q, k, value, _in_lines(g), gq, gk, gv, np.ascontiguousarray(sums),
+        np.ascontiguousarray(gsums), scale, causal,
+    ):  # fmt: skip
+        return gq, gk, gv
     bias = _bias(mask, q)
     room, more = _room(q, k), _room(q, k)
-    gsums = np.broadcast_to(gsums, sums.shape)
     for part in _blocks(q, k):
         lead, first = part[:-1], part[-1].start in (None, 0)
         p, factor = _scores(q, k, bias, scale, part, room)
@@ -91,6 +98,11 @@ def attend_back(
         _add_product(gk, lead, v.turned(d), q[part], first)
         np.matmul(d, k[lead], out=gq[part])
     return gq, gk, gv
+
+
+def _in_lines(g: Array) -> Array:
+    """A gradient whose last axis lies in one piece: that of a sum is one number everywhere."""
+    return g if g.strides[-1] == g.itemsize else np.ascontiguousarray(g)
 
 
 def _largest(s: Array) -> Array:

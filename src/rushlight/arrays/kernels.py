@@ -99,7 +99,9 @@ extreme: Final[Any] = getattr(_module, "extreme", _is_absent)
 nonzero_places: Final[Any] = getattr(_module, "nonzero_places", _is_absent)
 masked: Final[Any] = getattr(_module, "masked", _is_absent)
 unmasked: Final[Any] = getattr(_module, "unmasked", _is_absent)
-# Rows of attention: `codegen.attention`.
+# Attention: `codegen.attention`.
+attention_forward: Final[Any] = getattr(_module, "attention_forward", _is_absent)
+attention_backward: Final[Any] = getattr(_module, "attention_backward", _is_absent)
 attention_weights: Final[Any] = getattr(_module, "attention_weights", _is_absent)
 attention_gradients: Final[Any] = getattr(_module, "attention_gradients", _is_absent)
 bound: Final[Any] = functools.partial  # a kernel with the parameters of an op

@@ -28,12 +28,13 @@ class Tile:
     bytes: int  # of a vector
     rows: int
     wide: int
+    high: int  # rows of a plain product, by two vectors
 
 
 TILES = (
-    Tile("v1", "", 16, 4, 2),
-    Tile("v3", 'target("arch=x86-64-v3")', 32, 4, 3),
-    Tile("v4", 'target("arch=x86-64-v4")', 64, 8, 3),
+    Tile("v1", "", 16, 4, 2, 4),
+    Tile("v3", 'target("arch=x86-64-v3")', 32, 4, 3, 4),
+    Tile("v4", 'target("arch=x86-64-v4")', 64, 8, 3, 8),
 )
 
 _KERNEL = """
@@ -86,6 +87,48 @@ _KERNEL = """
                     }
             }
     }
+}
+"""
+
+_PLAIN = """
+/* c[i, :] (+)= sum over t of a[i * row + t * step] b[t, :], where `columns` are whole vectors; HIGH
+   rows by two vectors are kept in registers */
+@TARGET static inline __attribute__((always_inline)) void tile_@L_@V(
+    const @T *a, npy_intp row, npy_intp step, const @T *b, npy_intp b_row, @T *c, npy_intp c_row,
+    npy_intp inner, int rows, int vectors, int adds)
+{
+    typedef @T vec __attribute__((vector_size(@BYTES), aligned(sizeof(@T))));
+    vec sum[@HIGH][2];
+    for (int i = 0; i < rows; i++)
+        for (int j = 0; j < vectors; j++)
+            sum[i][j] = adds ? *(const vec *)(c + i * c_row + j * @LANES) : (vec){0};
+    for (npy_intp t = 0; t < inner; t++, a += step, b += b_row) {
+        vec seen[2];
+        for (int j = 0; j < vectors; j++) seen[j] = *(const vec *)(b + j * @LANES);
+        for (int i = 0; i < rows; i++)
+            for (int j = 0; j < vectors; j++) sum[i][j] += a[i * row] * seen[j];
+    }
+    for (int i = 0; i < rows; i++)
+        for (int j = 0; j < vectors; j++) *(vec *)(c + i * c_row + j * @LANES) = sum[i][j];
+}
+
+@TARGET static void product_@L_@V(
+    const @T *a, npy_intp row, npy_intp step, const @T *b, npy_intp b_row, @T *c, npy_intp c_row,
+    npy_intp rows, npy_intp inner, npy_intp columns, int adds)
+{
+    for (npy_intp j = 0; j < columns; j += 2 * @LANES)
+        for (npy_intp i = 0; i < rows;) {
+            const @T *from = a + i * row;
+            @T *to = c + i * c_row + j;
+            const int two = j + @LANES < columns;
+            if (rows - i >= @HIGH && two)
+                tile_@L_@V(from, row, step, b + j, b_row, to, c_row, inner, @HIGH, 2, adds);
+            else if (rows - i >= @HIGH)
+                tile_@L_@V(from, row, step, b + j, b_row, to, c_row, inner, @HIGH, 1, adds);
+            else if (two) tile_@L_@V(from, row, step, b + j, b_row, to, c_row, inner, 1, 2, adds);
+            else tile_@L_@V(from, row, step, b + j, b_row, to, c_row, inner, 1, 1, adds);
+            i += rows - i >= @HIGH ? @HIGH : 1;
+        }
 }
 """
 
@@ -338,6 +381,7 @@ def _fill(text: str, letter: str, tile: Tile | None = None, **more: str) -> str:
         words |= {
             "V": tile.suffix, "TARGET": target, "BYTES": str(tile.bytes),
             "LANES": str(tile.bytes // size), "ROWS": str(tile.rows), "WIDE": str(tile.wide),
+            "HIGH": str(tile.high),
         }  # fmt: skip
     for word in sorted(words, key=len, reverse=True):
         text = text.replace(f"@{word}", words[word])
@@ -351,7 +395,7 @@ def c_products() -> str:
     parts.append('#pragma GCC optimize ("O3,fp-contract=fast")')
     for letter in "fd":
         for i, tile in enumerate(TILES):
-            body = _fill(_KERNEL, letter, tile)
+            body = _fill(_KERNEL + _PLAIN, letter, tile)
             if i:
                 body = f"#if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__){body}#endif"
             parts.append(body)
