@@ -68,7 +68,8 @@ def attend_back(
         return gq.astype(q.dtype), gk.astype(q.dtype), gv.astype(q.dtype)
     gq, gk, gv = [_empty_for(x, x.shape[-1]) for x in (q, k, value)]
     gsums = np.broadcast_to(gsums, sums.shape)
-    if mask is None and kernels.attention_backward(
+    plain = type(q) is np.ndarray
+    if plain and mask is None and kernels.attention_backward(
         q, k, value, _in_lines(g), gq, gk, gv, np.ascontiguousarray(sums),
         np.ascontiguousarray(gsums), scale, causal,
     ):  # fmt: skip
@@ -81,7 +82,7 @@ def attend_back(
         here = g[part]
         d = _multiply(here, v.turned(value[lead]), more)
         start = part[-1].start or 0
-        done = kernels.attention_gradients(
+        done = plain and kernels.attention_gradients(
             p, d, np.ascontiguousarray(sums[part]), np.ascontiguousarray(gsums[part]), factor,
             scale, start, causal,
         )  # fmt: skip

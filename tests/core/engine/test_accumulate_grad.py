@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import tracemalloc
 from typing import Any
+
+import pytest
 
 import rushlight as torch
 from rushlight.autograd import Function
@@ -98,3 +101,65 @@ def test_what_a_leaf_hook_kept_does_not_change() -> None:
     (x * 2).sum().backward()
     (x * 2).sum().backward()
     assert kept[0].tolist() == [2, 2, 2] and x.grad.tolist() == [4, 4, 4]
+
+
+# --- gradients that are views ---------------------------------------------------------------------
+def _layer() -> tuple[Any, Any]:
+    torch.manual_seed(0)
+    return torch.randn(256, 256, requires_grad=True), torch.randn(8, 256)
+
+
+def test_the_gradient_of_a_turned_weight_is_not_copied() -> None:
+    """It is a view of a product, turned twice, that nobody else holds: the leaf keeps it."""
+    w, x = _layer()
+    for _ in range(2):  # the first pass also makes what later ones find
+        w.grad = None
+        y = (x @ w.t()).sum()
+        tracemalloc.start()
+        y.backward()
+        peak = tracemalloc.get_traced_memory()[1]
+        tracemalloc.stop()
+    assert peak < 1.5 * w.nbytes
+    assert w.grad is not None and w.grad.is_contiguous()
+    assert torch.allclose(w.grad, x.sum(0).expand(256, 256))
+
+
+@pytest.mark.parametrize("who", ["tensor", "node", "after", "leaf"])
+def test_what_a_hook_keeps_of_it_stays_as_it_was(who: str) -> None:
+    w, x = _layer()
+    turned = w.t()
+    kept: list[Any] = []
+    node: Any = turned.grad_fn
+    if who == "tensor":
+        turned.register_hook(kept.append)
+    elif who == "node":
+        node.register_prehook(lambda grads: kept.extend(grads))
+    elif who == "after":
+        node.register_hook(lambda given, received: kept.extend(given))
+    else:
+        w.register_hook(kept.append)
+    (x @ turned).sum().backward()
+    before = kept[0].clone()
+    assert w.grad is not None
+    w.grad.add_(1)
+    assert torch.equal(kept[0], before)
+
+
+def test_a_leaf_that_is_turned_twice_gets_the_sum() -> None:
+    w, x = _layer()
+    ((x @ w.t()).sum() + (x @ w.t() * 2).sum()).backward()
+    assert w.grad is not None
+    assert torch.allclose(w.grad, 3 * x.sum(0).expand(256, 256), atol=1e-4)
+
+
+def test_the_gradient_that_was_given_stays_as_it_was() -> None:
+    """A view of the user's own array is no product of this pass."""
+    w = torch.zeros(3, 4, requires_grad=True)
+    g = torch.ones(4, 3)
+    w.t().backward(g)
+    assert w.grad is not None
+    w.grad.add_(1)
+    assert torch.equal(g, torch.ones(4, 3))
+    w = torch.zeros(3, 4, requires_grad=True)
+    w.t().t().backward(torch.ones(3, 4))
+    assert w.grad is not None and w.grad.tolist() == torch.ones(3, 4).tolist()

@@ -23,6 +23,7 @@ import weakref
 from collections.abc import Callable
 from functools import partial
 from operator import call, iadd
+from sys import getrefcount
 from threading import local
 from typing import Any, Final
 
@@ -71,6 +72,32 @@ def _store(leaf: TensorBase, g: Any, mine: bool, tensors: bool, record: bool) ->
     if deposit is not None:
         _wrap_new([deposit])
         _put(deposit)
+
+
+def _holders(g: Any) -> int:
+    """How often the memory that a view shows is held."""
+    whole = g.base
+    return getrefcount(whole)
+
+
+_BY_ONE: Final = _holders(np.empty((1, 2)).T)
+
+
+def whole_of(g: Any) -> Any:
+    """The array that the view `g` shows all of, as it lies, if no other view and nobody else holds
+    it; else None. The gradient of a layer's weight is such a view: of a product, turned twice."""
+    if type(g) is not _ndarray or _holders(g) != _BY_ONE:
+        return None
+    whole = g.base
+    if (
+        type(whole) is _ndarray
+        and whole.base is None
+        and whole.dtype is g.dtype
+        and whole.shape == g.shape
+        and whole.strides == g.strides
+    ):
+        return whole
+    return None
 
 
 def prepare(leaf: TensorBase, g: Any, mine: bool, tensors: bool, record: bool) -> Deposit | None:
@@ -193,12 +220,12 @@ def _overlaps(x: Any) -> bool:
 def own_copy(g: Any, like: Any) -> Any:
     """A copy of a gradient in the layout of the leaf it belongs to. A sparse one stays sparse, as
     in PyTorch, and so does a dense one, whatever the leaf is."""
+    if type(g) is _ndarray and type(like) is _ndarray and like.flags.c_contiguous:
+        return g.copy()
     if is_sparse(g):
         return v.copy(g)
     if is_sparse(like):
         return v.laid_out(g, None)
-    if type(g) is _ndarray and like.flags.c_contiguous:
-        return g.copy()
     if not is_dense(like):
         return v.laid_out(g, None)
     out = v.empty_as(like, g.dtype)

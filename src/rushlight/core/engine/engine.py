@@ -55,6 +55,7 @@ from rushlight.core.engine.accumulate_grad import (
     leaves_lock,
     other_threads,
     prepare,
+    whole_of,
 )
 from rushlight.core.engine.errors import blame, blame_leaf, broadcast_error, describe_swapped
 from rushlight.core.engine.hooks import accumulate_hooked, after_rule, before_rule
@@ -241,6 +242,7 @@ class GraphTask:
         self.pending: dict[Node, Any] = {}  # gradients that nodes have received
         self.leaves: dict[Any, Any] = {}  # and leaves
         self.owned: set[int] = set()  # ids of pending sums this pass may add into
+        self.views: set[int] = set()  # ids of views for leaves, held by this pass alone
         self.uses: dict[Any, int] | None = None  # what leaves have still to receive, if counted
         self.newest: Node | None = None  # of the ready nodes; the others are in the heap
         self.heap: list[tuple[i64, i64, Node]] = []
@@ -470,15 +472,19 @@ class GraphTask:
             received[nr] = self.added(received[nr], g)
 
     def deliver_leaf(self, leaf: TensorBase, g: Any, fresh: bool) -> None:
-        """Add `g` to what a leaf has received; `fresh`: nobody else holds the array."""
+        """Add `g` to what a leaf has received; `fresh`: see `is_fresh`."""
         if self.executes is not None and leaf not in self.executes:
             return
         leaves = self.leaves
         if g is not None:
             if leaf in leaves and leaves[leaf] is not None:
+                self.views.discard(id(leaves[leaf]))
                 g = self.added(leaves[leaf], g)
-            elif fresh and not self.tensors:
-                self.owned.add(id(g))
+            elif fresh:
+                if g.base is None:
+                    self.owned.add(id(g))
+                else:
+                    self.views.add(id(g))
             leaves[leaf] = g
         elif leaf not in leaves:
             leaves[leaf] = None
@@ -527,8 +533,9 @@ class GraphTask:
             self.owned.discard(id(g))
 
     def is_fresh(self, node: Node, g: Any, outs: Any, i: i64, out: Any) -> bool:
-        """Whether nobody else holds the array `out`, so that a leaf may keep it."""
-        if out is g or self.tensors or out is None or out.base is not None or node._has_packed:
+        """Whether nobody else holds the array `out`, so that a leaf may keep it. What it is a view
+        of may be held: see `whole_of`."""
+        if out is g or self.tensors or out is None or node._has_packed:
             return False
         if node._op is None:  # a custom function may return any tensor of the user's
             return False
@@ -593,6 +600,10 @@ class GraphTask:
         for leaf, g in self.leaves.items():
             mine = id(g) in self.owned
             self.owned.discard(id(g))
+            if id(g) in self.views:
+                whole = whole_of(g)
+                if whole is not None:
+                    g, mine = whole, True
             extra: Extra | None = leaf._extra
             try:
                 if extra is not None and extra.grad_dtype is not None and g is not None:
