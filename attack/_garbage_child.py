@@ -237,6 +237,8 @@ def unclear(name: str, error: BaseException) -> str:
             and "passed in a" not in text
             # of the user's own objects, in PyTorch's words
             and "object is not callable" not in text
+            and "tried to construct a storage from a sequence (numpy" not in text
+            and "must be torch.dtype, not <class" not in text
             and not (name.endswith("Size") and "object is not iterable" in text)
             and "(item " not in text
         ):

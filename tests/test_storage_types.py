@@ -42,7 +42,10 @@ def test_memory_is_shared_by_what_wraps_it() -> None:
         (lambda: torch.FloatStorage(torch.ones(2)), TypeError, "Argument type not recognized"),
         (lambda: torch.FloatStorage(2, device="cpu"), RuntimeError, "'device' cannot be specified"),
         (lambda: torch.FloatStorage(wrap_storage=3), TypeError, "must be UntypedStorage, but got"),
-        (lambda: torch.TypedStorage(2), RuntimeError, "Argument 'dtype' must be specified"),
+        (lambda: torch.TypedStorage(1, 2, dtype=3), RuntimeError, "Too many positional arguments"),
+        (lambda: torch.TypedStorage(1, dtype=3), RuntimeError, "expected torch.dtype, but got"),
+        (lambda: torch.TypedStorage(1, wrap_storage=3), RuntimeError, "No positional arguments sh"),
+        (lambda: torch.TypedStorage(wrap_storage=3), RuntimeError, "'dtype' must be specified"),
         (lambda: torch.FloatStorage(2)[0:1], RuntimeError, "slices are only supported in Untyped"),
         (
             lambda: torch.FloatStorage(2)[5],

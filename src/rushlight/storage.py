@@ -368,6 +368,16 @@ class TypedStorage(_Storage):
     ) -> TypedStorage:  # fmt: skip
         if not _internal:
             cls._warn()
+        if args and wrap_storage is not None:
+            raise RuntimeError(
+                _FORMS + "No positional arguments should be given when using 'wrap_storage'"
+            )
+        if len(args) > 1:
+            raise RuntimeError(_FORMS + "Too many positional arguments")
+        if wrap_storage is None:
+            dtype = dtypes.get_default_dtype() if dtype is None else dtype
+            if not isinstance(dtype, dtypes.dtype):
+                raise RuntimeError(_FORMS + f"expected torch.dtype, but got {builtins.type(dtype)}")
         if dtype is None:
             raise RuntimeError(_FORMS + "Argument 'dtype' must be specified")
         if not isinstance(dtype, dtypes.dtype):
@@ -379,8 +389,6 @@ class TypedStorage(_Storage):
                 _FORMS + "Argument 'wrap_storage' must be UntypedStorage, but got "
                 f"{builtins.type(wrap_storage)}"
             )
-        if len(args) > 1 or (args and wrap_storage is not None):
-            raise RuntimeError(_FORMS + "Too many positional arguments")
         where = CPU if device is None else device_from(device)
         return typed_storage_of(dtype, args, wrap_storage, where, _FORMS)
 

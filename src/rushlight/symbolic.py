@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import builtins
 import math
-from collections.abc import Iterable
 from typing import Any
 
 from rushlight.absent import stand_in
@@ -62,9 +61,10 @@ def sym_ite(b: bool, t: Any, f: Any) -> Any:
     return t if b else f
 
 
-def sym_sum(args: Iterable[Any]) -> Any:
-    """sym_sum(args): the sum of some numbers."""
-    return builtins.sum(args)
+def sym_sum(*args: Any) -> Any:
+    """sym_sum(args): the sum of some numbers, in a list or one after the other."""
+    listed = len(args) == 1 and isinstance(args[0], (list, tuple))
+    return builtins.sum(args[0] if listed else args)
 
 
 def sym_sqrt(a: Any) -> float:
