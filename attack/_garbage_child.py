@@ -233,6 +233,7 @@ def unclear(name: str, error: BaseException) -> str:
             and "not numpy" not in text
             and "a numpy" not in text
             and "got " not in text
+            and "got: " not in text
             and "can't convert np.ndarray" not in text
             and "passed in a" not in text
             # of the user's own objects, in PyTorch's words

@@ -13,7 +13,7 @@ from rushlight.core.grad_mode import state
 from rushlight.core.graph import TensorBase
 from rushlight.core.record import any_requires_grad, apply, recording
 from rushlight.dtypes import type_name
-from rushlight.ops.checks import check_tensor, check_tensors, mismatch
+from rushlight.ops.checks import check_tensor, mismatch
 from rushlight.ops.numbers import number
 from rushlight.ops.recurrent.layers import GRULayer, LSTMLayer, RNNLayer
 from rushlight.ops.registry import function, functions, namespaces, shared_op
@@ -198,35 +198,33 @@ def _check_cell(
     for k, h in enumerate(hx):
         if not isinstance(h, TensorBase):
             raise TypeError(f"expected Tensor as element {k} in argument 1, but got {type_name(h)}")
-    check_tensor(w_ih, name, "w_ih", 3)
-    check_tensor(w_hh, name, "w_hh", 4)
+    ih, hh = check_tensor(w_ih, name, "w_ih", 3).shape, check_tensor(w_hh, name, "w_hh", 4).shape
     for k, bias in enumerate(biases):
         if bias is not None:
             check_tensor(bias, name, ("b_ih", "b_hh")[k], 5 + k)
     if gates == 4 and len(hx) != 2:
         raise RuntimeError("lstm_cell expects two hidden states")
     for x in (input, *hx, w_ih, w_hh):
-        if len(x.shape) < 2:
+        if x._array.ndim < 2:
             x.size(1)  # which says what is wrong
-    rows, hidden = input.shape[0], w_hh.shape[1]
-    if input.shape[1] != w_ih.shape[1]:
+    given, hidden = input._array.shape, hh[1]
+    if given[1] != ih[1]:
+        raise RuntimeError(f"input has inconsistent input_size: got {given[1]} expected {ih[1]}")
+    wide = gates * hidden
+    if ih[0] != wide or hh[0] != wide:
+        side, rows = ("ih", ih[0]) if ih[0] != wide else ("hh", hh[0])
         raise RuntimeError(
-            f"input has inconsistent input_size: got {input.shape[1]} expected {w_ih.shape[1]}"
+            f"weight_{side} first dim must be {gates} * hidden_size = {wide}, but got {rows}"
         )
-    for side, w in (("ih", w_ih), ("hh", w_hh)):
-        if w.shape[0] != gates * hidden:
-            raise RuntimeError(
-                f"weight_{side} first dim must be {gates} * hidden_size = {gates * hidden}, "
-                f"but got {w.shape[0]}"
-            )
     for k, h in enumerate(hx):
-        if rows != h.shape[0]:
+        size = h._array.shape
+        if given[0] != size[0]:
             raise RuntimeError(
-                f"Input batch size {rows} doesn't match hidden{k} batch size {h.shape[0]}"
+                f"Input batch size {given[0]} doesn't match hidden{k} batch size {size[0]}"
             )
-        if hidden != h.shape[1]:
+        if hidden != size[1]:
             raise RuntimeError(
-                f"hidden{k} has inconsistent hidden_size: got {h.shape[1]}, expected {hidden}"
+                f"hidden{k} has inconsistent hidden_size: got {size[1]}, expected {hidden}"
             )
 
 
@@ -276,7 +274,8 @@ def gru_cell(input: Any, hx: Any, w_ih: Any, w_hh: Any, b_ih: Any = None, b_hh: 
     >>> torch.gru_cell(torch.ones(1, 1), torch.zeros(1, 1), torch.ones(3, 1), torch.ones(3, 1))
     tensor([[0.2048]])
     """
-    check_tensors("gru_cell", input=input, hx=hx)
+    check_tensor(input, "gru_cell")
+    check_tensor(hx, "gru_cell", "hx", 2)
     _check_cell("gru_cell", 3, input, (hx,), w_ih, w_hh, b_ih, b_hh)
     xr, xz, xn = _linear(input, w_ih, b_ih).chunk(3, 1)
     hr, hz, hn = _linear(hx, w_hh, b_hh).chunk(3, 1)
@@ -287,7 +286,8 @@ def gru_cell(input: Any, hx: Any, w_ih: Any, w_hh: Any, b_ih: Any = None, b_hh: 
 
 def _export_cell(name: str, act: str, shown: str) -> None:
     def cell(input: Any, hx: Any, w_ih: Any, w_hh: Any, b_ih: Any = None, b_hh: Any = None) -> Any:
-        check_tensors(name, input=input, hx=hx)
+        check_tensor(input, name)
+        check_tensor(hx, name, "hx", 2)
         _check_cell(name, 1, input, (hx,), w_ih, w_hh, b_ih, b_hh)
         return getattr(_linear(hx, w_hh, b_hh) + _linear(input, w_ih, b_ih), act)()
 
