@@ -344,6 +344,9 @@ def _alike(x: Any, y: Any, function: str, call: dict[str, Any]) -> bool:
         return True  # in any order; and the vectors of nothing are free
     if function == "geqrf" and call["dtype"].startswith("c"):
         return True  # a factor is 0 or 2 by the rounding of what should be 0j
+    low = call["dtype"] in ("float16", "bfloat16")
+    if function == "matrix_exp" and low and not np.isfinite(y).all():
+        return True  # there the powers on the way leave the range, of numbers that do not
     x, y = np.abs(x).astype(float), np.abs(y).astype(float)
     if not np.array_equal(np.isfinite(x), np.isfinite(y)):
         return False

@@ -9,6 +9,8 @@ from __future__ import annotations
 
 import builtins
 import math
+import numbers
+from collections.abc import Callable
 from typing import Any
 
 from rushlight.absent import stand_in
@@ -41,14 +43,21 @@ def sym_max(a: Any, b: Any) -> Any:
     >>> torch.sym_max(2, 1.5)
     2.0
     """
-    found = builtins.max(a, b)
-    return float(found) if isinstance(a, float) or isinstance(b, float) else found
+    return _chosen(builtins.max, a, b)
 
 
 def sym_min(a: Any, b: Any) -> Any:
     """sym_min(a, b): the smaller one; a float if one is."""
-    found = builtins.min(a, b)
-    return float(found) if isinstance(a, float) or isinstance(b, float) else found
+    return _chosen(builtins.min, a, b)
+
+
+def _chosen(choose: Callable[[Any, Any], Any], a: Any, b: Any) -> Any:
+    for x in (a, b):
+        if not isinstance(x, numbers.Real):
+            raise AssertionError(f"expected a number, int or float, got {type(x)}")
+    found = choose(a, b)
+    whole = isinstance(a, numbers.Integral) and isinstance(b, numbers.Integral)
+    return found if whole else float(found)
 
 
 def sym_not(a: Any) -> bool:
