@@ -37,7 +37,8 @@ LEFT_OUT = frozenset(
     "set_checkpoint_early_stop set_checkpoint_debug_enabled __init__ __new__ __class__ __dict__ "
     "__init_subclass__ __subclasshook__ __getattribute__ __setattr__ __delattr__ __sizeof__ "
     "__reduce__ __reduce_ex__ share_memory_ set_multithreading_enabled "
-    "force_original_view_tracking __getstate__ __setstate__ __weakref__ __mypyc_attrs__".split()
+    "force_original_view_tracking __getstate__ __setstate__ __weakref__ __mypyc_attrs__ "
+    "Tag".split()  # an `enum.Enum`, whose errors are Python's own
 )
 CLEAR = (
     TypeError, ValueError, RuntimeError, IndexError, NotImplementedError, OverflowError,
@@ -180,6 +181,8 @@ def expected(name: str, error: BaseException) -> bool:
     if isinstance(error, AttributeError) and name.startswith(_DUCKS):
         # what these do with an object they do in Python, in PyTorch too: a method is missing
         return error.name not in _INTERNAL
+    if isinstance(error, KeyError) and name.startswith("nn.utils."):
+        return True  # of the name of a parameter that a module has not; there too
     if isinstance(error, (AttributeError, KeyError)):
         return raised(error)
     return isinstance(error, (MemoryError, torch.linalg.LinAlgError, UserWarning))
@@ -233,10 +236,14 @@ def unclear(name: str, error: BaseException) -> str:
             and "not numpy" not in text
             and "a numpy" not in text
             and "got " not in text
+            and "got: " not in text
             and "can't convert np.ndarray" not in text
             and "passed in a" not in text
             # of the user's own objects, in PyTorch's words
             and "object is not callable" not in text
+            and "tried to construct a storage from a sequence (numpy" not in text
+            and "must be torch.dtype, not <class" not in text
+            and "Argument type not recognized: <class" not in text
             and not (name.endswith("Size") and "object is not iterable" in text)
             and "(item " not in text
         ):

@@ -94,7 +94,8 @@ def _shown(x: Any) -> Any:
     if isinstance(x, rushlight.Tensor):
         if x.numel() > 1 << 22:  # one element, expanded: it is not read element by element
             return str(x.dtype), tuple(x.shape), x.stride(), x[(0,) * x.dim()].tolist()
-        values = repr(x.detach().tolist())
+        # [2**40, 0] is a shape like others, and as a list it is 2**40 empty ones
+        values = repr(x.detach().tolist()) if x.numel() else ""
         return type(x).__name__, str(x.dtype), tuple(x.shape), x.stride(), values, x.requires_grad
     if isinstance(x, dict):
         return [(repr(k), _shown(v)) for k, v in x.items()]

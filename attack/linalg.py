@@ -313,6 +313,8 @@ def _differ(call: dict[str, Any], mine: Any, theirs: Any, split: bool) -> str | 
             return None
         if call["dtype"] in ("float16", "bfloat16") and "NotImplemented" in kinds[0]:
             return None  # refused here; there only if a kernel runs, or after other checks
+        if function == "ldl_factor" and any(np.isnan(y).any() for y in theirs["values"]):
+            return None  # a pivot that is NaN is refused here, there some of them
         return f"{kinds[0]}, and PyTorch {kinds[1]}"
     if len(mine["values"]) != len(theirs["values"]):
         return "another number of results"
@@ -342,6 +344,9 @@ def _alike(x: Any, y: Any, function: str, call: dict[str, Any]) -> bool:
         return True  # in any order; and the vectors of nothing are free
     if function == "geqrf" and call["dtype"].startswith("c"):
         return True  # a factor is 0 or 2 by the rounding of what should be 0j
+    low = call["dtype"] in ("float16", "bfloat16")
+    if function == "matrix_exp" and low and not np.isfinite(y).all():
+        return True  # there the powers on the way leave the range, of numbers that do not
     x, y = np.abs(x).astype(float), np.abs(y).astype(float)
     if not np.array_equal(np.isfinite(x), np.isfinite(y)):
         return False

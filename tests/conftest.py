@@ -15,6 +15,8 @@ from tests.autograd.profiler_state import no_profiler
 from tests.harness import LIBRARIES
 
 ops.fill_rest()  # laws are about the whole table
+# Tests start hundreds of processes. Without bytecode each would compile all of rushlight again.
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 
 
 def pytest_report_header() -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 import pytest
 
 import rushlight as torch
@@ -42,7 +43,11 @@ def test_memory_is_shared_by_what_wraps_it() -> None:
         (lambda: torch.FloatStorage(torch.ones(2)), TypeError, "Argument type not recognized"),
         (lambda: torch.FloatStorage(2, device="cpu"), RuntimeError, "'device' cannot be specified"),
         (lambda: torch.FloatStorage(wrap_storage=3), TypeError, "must be UntypedStorage, but got"),
-        (lambda: torch.TypedStorage(2), RuntimeError, "Argument 'dtype' must be specified"),
+        (lambda: torch.ByteStorage(-1), RuntimeError, "called with negative number: -1"),
+        (lambda: torch.TypedStorage(1, 2, dtype=3), RuntimeError, "Too many positional arguments"),
+        (lambda: torch.TypedStorage(1, dtype=3), RuntimeError, "expected torch.dtype, but got"),
+        (lambda: torch.TypedStorage(1, wrap_storage=3), RuntimeError, "No positional arguments sh"),
+        (lambda: torch.TypedStorage(wrap_storage=3), RuntimeError, "'dtype' must be specified"),
         (lambda: torch.FloatStorage(2)[0:1], RuntimeError, "slices are only supported in Untyped"),
         (
             lambda: torch.FloatStorage(2)[5],
@@ -76,3 +81,11 @@ def test_memory_is_shared_by_what_wraps_it() -> None:
 def test_what_is_refused(make: Any, error: type[Exception], text: str) -> None:
     with pytest.raises(error, match=text):
         make()
+
+
+def test_sizes_may_be_numpys() -> None:
+    sizes = [
+        make(np.int64(2)).size()
+        for make in (torch.ByteStorage, torch.TypedStorage, torch.UntypedStorage)
+    ]
+    assert sizes == [2, 2, 2] and torch.TypedStorage(2).dtype == torch.float32

@@ -244,6 +244,7 @@ class UntypedStorage(_Storage):
     """
 
     def __init__(self, size: Any = 0, *, device: Any = None) -> None:
+        size = _whole(size)
         values = None if isinstance(size, int) else list(size)
         for x in values or ():
             if not isinstance(x, int):
@@ -253,10 +254,7 @@ class UntypedStorage(_Storage):
                     f"{dtypes.type_name(x)} instead of int"
                 )
         count = size if values is None else len(values)
-        if count < 0:
-            raise RuntimeError(
-                f"alloc_cpu() seems to have been called with negative number: {count}"
-            )
+        _refuse_negative(count)
         where = CPU if device is None else device_from(device)
         self._bytes = make_array((count,), dtypes.uint8.numpy, where)
         self._array = self._bytes
@@ -368,6 +366,16 @@ class TypedStorage(_Storage):
     ) -> TypedStorage:  # fmt: skip
         if not _internal:
             cls._warn()
+        if args and wrap_storage is not None:
+            raise RuntimeError(
+                _FORMS + "No positional arguments should be given when using 'wrap_storage'"
+            )
+        if len(args) > 1:
+            raise RuntimeError(_FORMS + "Too many positional arguments")
+        if wrap_storage is None:
+            dtype = dtypes.get_default_dtype() if dtype is None else dtype
+            if not isinstance(dtype, dtypes.dtype):
+                raise RuntimeError(_FORMS + f"expected torch.dtype, but got {builtins.type(dtype)}")
         if dtype is None:
             raise RuntimeError(_FORMS + "Argument 'dtype' must be specified")
         if not isinstance(dtype, dtypes.dtype):
@@ -379,8 +387,6 @@ class TypedStorage(_Storage):
                 _FORMS + "Argument 'wrap_storage' must be UntypedStorage, but got "
                 f"{builtins.type(wrap_storage)}"
             )
-        if len(args) > 1 or (args and wrap_storage is not None):
-            raise RuntimeError(_FORMS + "Too many positional arguments")
         where = CPU if device is None else device_from(device)
         return typed_storage_of(dtype, args, wrap_storage, where, _FORMS)
 
@@ -509,8 +515,9 @@ def typed_storage_of(
         made._memory = wrapped._memory
         note(made._memory, made)
         return made
-    first = args[0] if args else 0
+    first = _whole(args[0]) if args else 0
     if isinstance(first, int):
+        _refuse_negative(first)
         return TypedStorage._typed(
             make_array((first * raw.itemsize,), dtypes.uint8.numpy, where), raw
         )
@@ -518,6 +525,17 @@ def typed_storage_of(
         raise TypeError(f"{forms}Argument type not recognized: {type(first)}")
     values = making.from_data(list(first), raw, lambda x: None)
     return TypedStorage._typed(making.bytes_of(move(values, where)), raw)
+
+
+def _whole(size: Any) -> Any:
+    """What counts as an int, NumPy's too, as one; all else as it is."""
+    counts = hasattr(size, "__index__") and not hasattr(size, "__len__")
+    return int(size.__index__()) if counts and not isinstance(size, TensorBase) else size
+
+
+def _refuse_negative(count: int) -> None:
+    if count < 0:
+        raise RuntimeError(f"alloc_cpu() seems to have been called with negative number: {count}")
 
 
 def _add_conversions() -> None:

@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import builtins
 import math
-from collections.abc import Iterable
+import numbers
+from collections.abc import Callable
 from typing import Any
 
 from rushlight.absent import stand_in
@@ -42,14 +43,21 @@ def sym_max(a: Any, b: Any) -> Any:
     >>> torch.sym_max(2, 1.5)
     2.0
     """
-    found = builtins.max(a, b)
-    return float(found) if isinstance(a, float) or isinstance(b, float) else found
+    return _chosen(builtins.max, a, b)
 
 
 def sym_min(a: Any, b: Any) -> Any:
     """sym_min(a, b): the smaller one; a float if one is."""
-    found = builtins.min(a, b)
-    return float(found) if isinstance(a, float) or isinstance(b, float) else found
+    return _chosen(builtins.min, a, b)
+
+
+def _chosen(choose: Callable[[Any, Any], Any], a: Any, b: Any) -> Any:
+    for x in (a, b):
+        if not isinstance(x, numbers.Real):
+            raise AssertionError(f"expected a number, int or float, got {type(x)}")
+    found = choose(a, b)
+    whole = isinstance(a, numbers.Integral) and isinstance(b, numbers.Integral)
+    return found if whole else float(found)
 
 
 def sym_not(a: Any) -> bool:
@@ -62,9 +70,10 @@ def sym_ite(b: bool, t: Any, f: Any) -> Any:
     return t if b else f
 
 
-def sym_sum(args: Iterable[Any]) -> Any:
-    """sym_sum(args): the sum of some numbers."""
-    return builtins.sum(args)
+def sym_sum(*args: Any) -> Any:
+    """sym_sum(args): the sum of some numbers, in a list or one after the other."""
+    listed = len(args) == 1 and isinstance(args[0], (list, tuple))
+    return builtins.sum(args[0] if listed else args)
 
 
 def sym_sqrt(a: Any) -> float:

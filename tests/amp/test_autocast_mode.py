@@ -164,6 +164,46 @@ def test_under_the_names_of_old() -> None:
     assert torch.cuda.amp.custom_fwd is not None and torch.get_autocast_gpu_dtype() == torch.float16
 
 
+def test_settings_by_keyword() -> None:
+    torch.set_autocast_enabled(device_type="cpu", enabled=True)
+    try:
+        assert (
+            torch.is_autocast_enabled("cpu")
+            and kind(torch.ones(2, 2) @ torch.ones(2, 2)) == "bfloat16"
+        )
+    finally:
+        torch.set_autocast_enabled("cpu", enabled=False)
+    torch.set_autocast_enabled("xla", False)
+    assert not torch.is_autocast_enabled("xla") and not torch.is_autocast_enabled("cpu")
+
+
+@pytest.mark.parametrize(
+    ("call", "error", "text"),
+    [
+        (lambda: torch.set_autocast_enabled(torch.ones(2), True), TypeError,
+         r"enabled\(\): argument 'device_type' \(position 1\) must be str, not Tensor"),
+        (lambda: torch.set_autocast_enabled("cpu", 1), TypeError,
+         r"set_autocast_enabled\(\): argument 'enabled' \(position 2\) must be bool, not int"),
+        (lambda: torch.set_autocast_enabled(None), TypeError,
+         r"set_autocast_enabled\(\): argument 'enabled' \(position 1\) must be bool, not NoneType"),
+        (lambda: torch.set_autocast_enabled(), TypeError,
+         r"set_autocast_enabled\(\) received an invalid combination of arguments - got \(\), but"),
+        (lambda: torch.set_autocast_enabled("cpu", True, 3), TypeError, r"got \(str, bool, int\)"),
+        (lambda: torch.set_autocast_enabled("no", True), RuntimeError, "Expected one of cpu, cuda"),
+        (lambda: torch.is_autocast_enabled("meta"), RuntimeError, "unknown device type for autoc"),
+        (lambda: torch.set_autocast_cpu_enabled(1), TypeError, r"enabled must be a bool \(got int"),
+        (lambda: torch.set_autocast_cache_enabled(None), TypeError, "enabled must be a bool"),
+        (lambda: torch.set_autocast_dtype("cpu", 3), TypeError,
+         r"argument 'dtype' \(position 2\) must be torch.dtype, not int"),
+        (lambda: torch.get_autocast_dtype([]), TypeError, "argument 'device_type' .* must be str"),
+    ],
+)  # fmt: skip
+def test_settings_that_are_none(call: Any, error: type[Exception], text: str) -> None:
+    with pytest.raises(error, match=text):
+        call()
+    assert not torch.is_autocast_enabled("cpu") and torch.is_autocast_cache_enabled()
+
+
 def test_one_autocast_may_be_entered_again() -> None:
     a, again = torch.ones(2, 2), torch.autocast("cpu")
 

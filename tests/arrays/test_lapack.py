@@ -348,6 +348,39 @@ def test_refused_dtypes(call: Callable[[Any], Any], text: str) -> None:
     assert str(caught.value) == text
 
 
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16, torch.bool])
+def test_powers_of_low_precision_are_refused(dtype: torch.dtype) -> None:
+    with pytest.raises(RuntimeError, match="^linalg.vander supports floating point, complex, and"):
+        torch.linalg.vander(torch.ones(3, dtype=dtype))
+
+
+# --- symmetric factors ----------------------------------------------------------------------------
+@pytest.mark.parametrize("dtype", [torch.complex64, torch.complex128])
+def test_what_comes_after_an_infinite_complex_pivot_is_nan(dtype: torch.dtype) -> None:
+    a = torch.eye(3, dtype=dtype)
+    a[0, 0] = complex(INF, 0)
+    found = torch.linalg.ldl_factor_ex(torch.stack([torch.eye(3, dtype=dtype), a]))
+    assert found.info.tolist() == [0, 2]
+    assert found.LD[1].isnan().tolist() == [[False] * 3, [True, True, False], [True] * 3]
+    assert torch.equal(found.LD[0], torch.eye(3, dtype=dtype))
+    with pytest.raises(RuntimeError, match="^torch.linalg.ldl_factor: Unknown error code: 2"):
+        torch.linalg.ldl_factor(a)
+    a[1:, 1:], a[0, 0], a[2, 0] = torch.eye(2, dtype=dtype), 1, complex(INF, 0)  # a block of 2 x 2
+    assert torch.linalg.ldl_factor_ex(a).info.item() == 3
+    a[2, 0], a[2, 2] = 0, complex(INF, 0)  # nothing comes after
+    assert torch.linalg.ldl_factor(a).LD.diagonal().isinf().tolist() == [False, False, True]
+
+
+@pytest.mark.parametrize("hermitian", [False, True])
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64, torch.complex64])
+def test_a_pivot_that_is_nan_is_told(dtype: torch.dtype, hermitian: bool) -> None:
+    for i, j in ((0, 0), (2, 0), (1, 1), (2, 2)):
+        a = torch.eye(3, dtype=dtype)
+        a[i, j] = NAN
+        found = torch.linalg.ldl_factor_ex(a, hermitian=hermitian)
+        assert found.LD.diagonal().isnan().any() and found.info > 0
+
+
 def test_norms_of_low_precision() -> None:
     text = "^linalg.matrix_norm: Low precision dtypes not supported. Got Half"
     with pytest.raises(RuntimeError, match=text):

@@ -64,6 +64,17 @@ def test_sum_of_ones_does_not_stop() -> None:
     assert torch.ones(40_000, 1_000, dtype=torch.bfloat16).sum(0)[:2].tolist() == [39_936, 39_936]
 
 
+@pytest.mark.parametrize("n", [100, 775, 1_569, 26_431, 372_777])
+def test_a_sum_of_equal_doubles_errs_by_that_of_a_set(n: int) -> None:
+    # every addition of equal numbers errs to the same side: the hardest for sums in lanes
+    for value in (0.1, 0.3, 0.55, 0.7, 0.83, 0.95):
+        exact = math.fsum([value] * n)
+        x = torch.full((2 * n,), value, dtype=torch.float64)
+        for y in (x[:n], x[::2], x[:1].expand(n)):
+            for found in (y.sum(), torch.nansum(y), y.mean() * n):
+                assert abs(found.item() - exact) <= 4 * 2.0**-52 * exact
+
+
 def test_sum_of_doubles_and_complex_numbers() -> None:
     x = torch.full((100_000, 3), 0.1, dtype=torch.float64)
     assert (x.sum(0) - 10_000).abs().max().item() <= 6 * 2.0**-39

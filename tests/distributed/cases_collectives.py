@@ -18,9 +18,7 @@ def results(lib: Any) -> dict[str, Any]:
     for n in SIZES:
         with tempfile.TemporaryDirectory() as folder:
             if lib.__name__ == "torch":
-                ended = running.start(
-                    PROGRAM, n, Path(folder), "torch", TORCH_CPP_LOG_LEVEL="FATAL"
-                )
+                ended = running.start_on_pytorch(PROGRAM, n, Path(folder), "torch")
                 assert not any(ended.status), ended.output
                 found[str(n)] = ended.values
             else:

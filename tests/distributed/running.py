@@ -21,6 +21,7 @@ from typing import Any
 
 import pytest
 
+from tests import forked
 from tests.harness import ROOT
 
 PATIENCE = 240  # seconds; a program takes one or two
@@ -90,24 +91,26 @@ def free_port() -> int:
         return int(probe.getsockname()[1])
 
 
+def environments(n: int, folder: Path) -> list[dict[str, str]]:
+    """Those of `n` processes that find each other by RANK, WORLD_SIZE, MASTER_ADDR, MASTER_PORT."""
+    common = environment(folder) | {
+        "WORLD_SIZE": str(n), "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(free_port())
+    }  # fmt: skip
+    return [common | {"RANK": str(rank), "LOCAL_RANK": str(rank)} for rank in range(n)]
+
+
 def start(program: str | Path, n: int, folder: Path, *arguments: str, **extra: str) -> Ended:
-    """`n` processes that find each other by RANK, WORLD_SIZE, MASTER_ADDR and MASTER_PORT."""
+    """`n` processes that find each other by their environments."""
     mpiexec()  # skips where there is no MPI
-    port = free_port()
     path = _program(program, folder)
     output = folder / "output.txt"
     with output.open("w") as file:
         processes = [
             subprocess.Popen(
                 [sys.executable, path, *arguments],
-                env=environment(folder)
-                | {
-                    "RANK": str(rank), "LOCAL_RANK": str(rank), "WORLD_SIZE": str(n),
-                    "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(port), **extra,
-                },
-                stdout=file, stderr=file, start_new_session=True,
+                env=env | extra, stdout=file, stderr=file, start_new_session=True,
             )
-            for rank in range(n)
+            for env in environments(n, folder)
         ]  # fmt: skip
         try:
             status = [process.wait(PATIENCE) for process in processes]
@@ -118,8 +121,25 @@ def start(program: str | Path, n: int, folder: Path, *arguments: str, **extra: s
                 if process.poll() is None:
                     os.killpg(process.pid, signal.SIGKILL)
                     process.wait()
-    values = [
+    return Ended(status, output.read_text(), _values(folder, n))
+
+
+def start_on_pytorch(program: Path, n: int, folder: Path, *arguments: str) -> Ended:
+    """The same on PyTorch, in forks of a process that has imported it."""
+    outs = [str(folder / f"{rank}.out") for rank in range(n)]
+    status = forked.run(
+        forked.Request(
+            str(program), list(arguments), os.getcwd(), float(PATIENCE), environments(n, folder),
+            outs,
+        )
+    )  # fmt: skip
+    said = "\n".join(Path(out + end).read_text()[-4000:] for out in outs for end in ("", ".err"))
+    return Ended(status, said, _values(folder, n))
+
+
+def _values(folder: Path, n: int) -> list[Any]:
+    """What was reported, and None of those that did not come to it."""
+    return [
         json.loads((folder / str(rank)).read_text()) if (folder / str(rank)).exists() else None
         for rank in range(n)
     ]
-    return Ended(status, output.read_text(), values)

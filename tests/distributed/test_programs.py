@@ -7,13 +7,12 @@ by `rushlight launch`. What PyTorch 2.13 prints is stored here, and compared ane
 from __future__ import annotations
 
 import os
-import socket
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
+from tests import forked
+from tests.distributed.running import free_port
 from tests.running import python
 
 PROGRAMS = Path(__file__).with_name("programs")
@@ -69,23 +68,23 @@ def test_a_program_that_is_launched(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", SPAWNING)
 def test_pytorch_prints_it(name: str, tmp_path: Path) -> None:
-    pytest.importorskip("torch")
-    status, out, errors = python(str(PROGRAMS / f"{name}.py"), cwd=tmp_path)
-    assert (status, out) == (0, PRINTED[name]), errors
+    assert printed_by_pytorch(name, tmp_path, [{}]) == [PRINTED[name]]
 
 
 def test_pytorch_prints_it_when_launched(tmp_path: Path) -> None:
+    place = {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(free_port()), "WORLD_SIZE": "2"}
+    each = [{**place, "RANK": rank, "LOCAL_RANK": rank} for rank in "01"]
+    assert printed_by_pytorch("elastic_ddp", tmp_path, each) == [PRINTED["elastic_ddp"], ""]
+
+
+def printed_by_pytorch(name: str, folder: Path, each: list[dict[str, str]]) -> list[str]:
+    """What each process of a program prints on PyTorch; those that it starts are forks as well."""
     pytest.importorskip("torch")
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        place = {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(free.getsockname()[1])}
-    started = [
-        subprocess.Popen(
-            [sys.executable, str(PROGRAMS / "elastic_ddp.py")],
-            cwd=tmp_path, stdout=subprocess.PIPE, text=True,
-            env={**os.environ, **place, "RANK": rank, "LOCAL_RANK": rank, "WORLD_SIZE": "2"},
-        )
-        for rank in "01"
-    ]  # fmt: skip
-    printed = [process.communicate(timeout=120)[0] for process in started]
-    assert printed == [PRINTED["elastic_ddp"], ""]
+    outs = [folder / f"{at}.out" for at in range(len(each))]
+    request = forked.Request(
+        str(PROGRAMS / f"{name}.py"), [], str(folder), 120.0, [{**os.environ, **e} for e in each],
+        [str(out) for out in outs], spawn_forks=True,
+    )  # fmt: skip
+    ended = forked.run(request)
+    assert not any(ended), [Path(f"{out}.err").read_text() for out in outs]
+    return [out.read_text() for out in outs]

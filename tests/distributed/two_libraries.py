@@ -6,6 +6,7 @@ process group and prints one line of JSON: its results.
 
 from __future__ import annotations
 
+import contextlib
 import importlib.util
 import json
 import subprocess
@@ -23,41 +24,41 @@ needs_torch = pytest.mark.skipif(
 )
 
 
-_AT_EXIT = "terminate called without an active exception"
-
-
 def run_ranks(library: str, program: Path, n: int, *arguments: str) -> list[Any]:
     """What each of `n` processes of a program printed last, by rank."""
     if library == "rushlight":
         running.mpiexec()  # skips where there is no MPI
-    port = str(running.free_port())
     # Files and not pipes: a process that waits for its pipe to be read would hold up the others.
-    with tempfile.TemporaryDirectory() as folder:
-        outs = [Path(folder) / f"{rank}.out" for rank in range(n)]
-        processes = []
-        for rank, out in enumerate(outs):
-            env = {
-                **running.environment(Path(folder)),
-                "RANK": str(rank), "LOCAL_RANK": str(rank), "WORLD_SIZE": str(n),
-                "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": port,
-            }  # fmt: skip
-            command = [sys.executable, "-W", "ignore", str(program), library, *arguments]
-            with out.open("w") as stdout, out.with_suffix(".err").open("w") as stderr:
-                processes.append(subprocess.Popen(command, env=env, stdout=stdout, stderr=stderr))
-        try:
-            ended = [p.wait(timeout=running.PATIENCE) for p in processes]
-        except subprocess.TimeoutExpired:
-            ended = [p.poll() for p in processes]
-        finally:
-            for p in processes:
-                p.kill()
-                p.wait()
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        outs = [folder / f"{rank}.out" for rank in range(n)]
+        words = (program, n, folder, library, *arguments)
+        if library == "torch":
+            ended = running.start_on_pytorch(*words).status
+        else:
+            ended = _started(*words)
         for rank, (out, status) in enumerate(zip(outs, ended)):
-            said = f"{out.read_text()[-2000:]}\n{out.with_suffix('.err').read_text()[-4000:]}"
-            if library == "torch" and said.rstrip().endswith(_AT_EXIT):
-                continue  # PyTorch's threads of gloo now and then outlive what they work with
+            said = f"{out.read_text()[-2000:]}\n{Path(f'{out}.err').read_text()[-4000:]}"
             assert status == 0, f"rank {rank} of {program.name} ended with {status}\n{said}"
         return [json.loads(out.read_text().splitlines()[-1]) for out in outs]
+
+
+def _started(program: Path, n: int, folder: Path, *words: str) -> list[int]:
+    processes = []
+    for rank, env in enumerate(running.environments(n, folder)):
+        out = folder / f"{rank}.out"
+        command = [sys.executable, "-W", "ignore", str(program), *words]
+        with out.open("w") as stdout, Path(f"{out}.err").open("w") as stderr:
+            processes.append(subprocess.Popen(command, env=env, stdout=stdout, stderr=stderr))
+    try:
+        with contextlib.suppress(subprocess.TimeoutExpired):  # killed, which is a status too
+            for p in processes:
+                p.wait(timeout=running.PATIENCE)
+    finally:
+        for p in processes:
+            p.kill()
+            p.wait()
+    return [p.returncode for p in processes]
 
 
 def assert_close(a: Any, b: Any, tolerance: float, path: str = "") -> None:

@@ -50,6 +50,7 @@ def test_tensor_expected(name: str, wrong: Any) -> None:
         (lambda x: torch.promote_types([], x), "promote_types(): argument 'type1' (position 1)"),
         (lambda x: torch.func.debug_unwrap("a"), "debug_unwrap(): expected a Tensor"),
         (lambda x: torch.nn.HuberLoss(delta=x), "delta must be a float or int, got:"),
+        (lambda x: torch.frobenius_norm(x, 1.5), "frobenius_norm(): argument 'dim' (position 2)"),
     ],
 )  # fmt: skip
 def test_texts_of_wrong_types(call: Any, text: str) -> None:
@@ -133,6 +134,8 @@ def test_read_only_memory(write: Any) -> None:
         (lambda: torch.arange(2**70), OverflowError, "int too big to convert"),
         (lambda: torch.tensor_split(torch.ones(3), 2**70), ValueError,
          "Overflow when unpacking long long"),
+        (lambda: torch._neg_view(torch.tensor([True])), NotImplementedError,
+         "\"neg_cpu\" not implemented for 'Bool'"),
     ],
 )  # fmt: skip
 def test_texts_of_other_errors(call: Any, kind: Any, text: str) -> None:
@@ -199,3 +202,54 @@ def test_a_module_is_no_tensor(name: str) -> None:
     """Its own error, for an attribute it has not, is not what the user should read."""
     with pytest.raises(TypeError, match=r"must be Tensor, not Linear|\(Linear"):
         getattr(torch, name)(torch.nn.Linear(3, 2), *([0] if name == "cumsum" else []))
+
+
+def cell(name: str, **other: Any) -> Any:
+    """A step of a recurrent cell of 3 inputs and 4 hidden numbers, with some arguments replaced."""
+    gates = {"lstm_cell": 4, "gru_cell": 3}.get(name, 1)
+    h = torch.ones(2, 4)
+    made = {
+        "input": torch.ones(2, 3), "hx": (h, h) if gates == 4 else h,
+        "w_ih": torch.ones(4 * gates, 3), "w_hh": torch.ones(4 * gates, 4), "b_ih": None,
+        "b_hh": None, **other,
+    }  # fmt: skip
+    return getattr(torch, name)(*made.values())
+
+
+H = torch.ones(2, 4)
+CELLS: list[tuple[dict[str, Any], type[Exception], str]] = [
+    ({"input": 3}, TypeError, "argument 'input' (position 1) must be Tensor, not int"),
+    ({"hx": 0.5}, TypeError, "argument 'hx' (position 2) must be {hx}, not float"),
+    ({"w_ih": []}, TypeError, "argument 'w_ih' (position 3) must be Tensor, not list"),
+    ({"w_hh": None}, TypeError, "argument 'w_hh' (position 4) must be Tensor, not NoneType"),
+    ({"b_ih": 3}, TypeError, "argument 'b_ih' (position 5) must be Tensor, not int"),
+    ({"b_hh": "a"}, TypeError, "argument 'b_hh' (position 6) must be Tensor, not str"),
+    ({"input": torch.ones(3)}, IndexError, "Dimension out of range (expected to be in range of"),
+    ({"input": torch.ones(2, 5)}, RuntimeError, "input has inconsistent input_size: got 5 expe"),
+    ({"w_ih": torch.ones(5, 3)}, RuntimeError, "weight_ih first dim must be "),
+    ({"w_hh": torch.ones(5, 4)}, RuntimeError, "weight_hh first dim must be "),
+    ({"input": torch.ones(3, 3)}, RuntimeError, "Input batch size 3 doesn't match hidden0 batch"),
+]
+
+
+@pytest.mark.parametrize("name", ["lstm_cell", "gru_cell", "rnn_tanh_cell", "rnn_relu_cell"])
+@pytest.mark.parametrize(("wrong", "kind", "text"), CELLS)
+def test_cells_refuse_what_does_not_fit(name: str, wrong: Any, kind: Any, text: str) -> None:
+    text = text.format(hx="tuple of Tensors" if name == "lstm_cell" else "Tensor")
+    with pytest.raises(kind, match=re.escape(text)):
+        cell(name, **wrong)
+
+
+@pytest.mark.parametrize(
+    ("hx", "kind", "text"),
+    [
+        (H, TypeError, "argument 'hx' (position 2) must be tuple of Tensors, not Tensor"),
+        ((H,), RuntimeError, "lstm_cell expects two hidden states"),
+        ((H, 3), TypeError, "expected Tensor as element 1 in argument 1, but got int"),
+        ((H, torch.ones(3, 4)), RuntimeError, "Input batch size 2 doesn't match hidden1 batch siz"),
+        ((H, torch.ones(2, 5)), RuntimeError, "hidden1 has inconsistent hidden_size: got 5, expec"),
+    ],
+)
+def test_an_lstm_cell_has_two_states(hx: Any, kind: Any, text: str) -> None:
+    with pytest.raises(kind, match=re.escape(text)):
+        cell("lstm_cell", hx=hx)

@@ -20,6 +20,7 @@ from rushlight.arrays.device import cuda_count
 from rushlight.arrays.device import device as Device
 from rushlight.core.graph import TensorBase
 from rushlight.dtypes import type_name
+from rushlight.ops.checks import unmatched
 
 __all__ = ["autocast", "autocast_decorator", "custom_bwd", "custom_fwd", "is_autocast_available"]
 __dir__ = __all__.copy
@@ -197,29 +198,40 @@ def _check_device(device_type: Any) -> None:
 
 
 # --- settings by plain calls ----------------------------------------------------------------------
+_HAVE = frozenset("cpu cuda xpu ipu hpu xla mps mtia maia privateuseone".split())
+
+
 def is_autocast_enabled(device_type: str | None = None) -> bool:
     """is_autocast_enabled(device_type=None) -> bool
 
     Whether autocast is on here; without a device, on the GPU.
     """
-    if device_type is not None and not isinstance(device_type, str):
-        raise TypeError(
-            "is_autocast_enabled(): argument 'device_type' (position 1) must be str, not "
-            f"{type_name(device_type)}"
-        )
-    return setting.get().enabled.get(device_type or "cuda", False)
+    if device_type is None:
+        return setting.get().enabled["cuda"]
+    kind = _with_autocast(_kind("is_autocast_enabled", device_type))
+    return setting.get().enabled.get(kind, False)
 
 
-def set_autocast_enabled(*args: Any) -> None:
+def set_autocast_enabled(*args: Any, **named: Any) -> None:
     """set_autocast_enabled(device_type, enabled)
 
-    Switch autocast on or off, until the next call; `autocast` does it for a block.
+    Switch autocast on or off, until the next call; `autocast` does it for a block. Also
+    set_autocast_enabled(enabled), of the GPU.
     """
-    device, on = args if len(args) == 2 else ("cuda", *args)
+    name = "set_autocast_enabled"
+    if len(args) + len(named) not in (1, 2) or not named.keys() <= {"device_type", "enabled"}:
+        forms = "\n * (str device_type, bool enabled)\n * (bool enabled)\n"
+        raise unmatched(name, forms, args, named)
+    left = [x for x in ("device_type", "enabled")[-len(args) - len(named) :] if x not in named]
+    given = {**dict(zip(left, args)), **named}
+    kind = _kind(name, given["device_type"]) if "device_type" in given else "cuda"
+    on = given.get("enabled")
+    if not isinstance(on, bool):
+        raise _wrong(name, "enabled", len(given), "bool", on)
     now = setting.get().copy()
-    if now.enabled[device] != bool(on):
+    if now.enabled.get(_with_autocast(kind), False) != on:
         (install_casts if on else uninstall_casts)()
-    now.enabled[device] = bool(on)
+    now.enabled[kind] = on
     setting.set(now)
 
 
@@ -229,16 +241,51 @@ def get_autocast_dtype(device_type: str) -> Any:
     >>> torch.get_autocast_dtype("cpu")
     torch.bfloat16
     """
-    if device_type not in ("cpu", "cuda"):
-        raise RuntimeError(f"unknown device type for autocast in get_autocast_dtype: {device_type}")
-    return setting.get().dtype[device_type]
+    kind = _kind("get_autocast_dtype", device_type)
+    found = setting.get().dtype.get(kind)
+    if found is None:
+        raise RuntimeError(f"unknown device type for autocast in get_autocast_dtype: {kind}")
+    return found
 
 
 def set_autocast_dtype(device_type: str, dtype: Any) -> None:
     """set_autocast_dtype(device_type, dtype)"""
+    kind = _kind("set_autocast_dtype", device_type)
+    if not isinstance(dtype, dtypes.dtype):
+        raise _wrong("set_autocast_dtype", "dtype", 2, "torch.dtype", dtype)
     now = setting.get().copy()
-    now.dtype[device_type] = dtype
+    now.dtype[kind] = dtype
     setting.set(now)
+
+
+def _kind(function: str, device_type: Any) -> str:
+    """The kind of device that a string names."""
+    if not isinstance(device_type, str):
+        raise _wrong(function, "device_type", 1, "str", device_type)
+    return Device(device_type).type
+
+
+def _with_autocast(kind: str) -> str:
+    """A kind of device for which PyTorch has autocast; rushlight computes on two of them."""
+    if kind not in _HAVE:
+        raise RuntimeError(
+            "unknown device type for autocast in get_autocast_dispatch_key_from_device_type: "
+            f"{kind}"
+        )
+    return kind
+
+
+def _wrong(function: str, name: str, position: int, wanted: str, given: Any) -> TypeError:
+    return TypeError(
+        f"{function}(): argument '{name}' (position {position}) must be {wanted}, "
+        f"not {type_name(given)}"
+    )
+
+
+def _checked(enabled: Any) -> bool:
+    if not isinstance(enabled, bool):
+        raise TypeError(f"enabled must be a bool (got {type_name(enabled)})")
+    return enabled
 
 
 def is_autocast_cache_enabled() -> bool:
@@ -249,7 +296,7 @@ def is_autocast_cache_enabled() -> bool:
 def set_autocast_cache_enabled(enabled: bool) -> None:
     """Switch that on or off."""
     now = setting.get().copy()
-    now.caches = enabled
+    now.caches = _checked(enabled)
     setting.set(now)
 
 
@@ -274,7 +321,7 @@ def _old(device: str) -> tuple[Callable[..., Any], ...]:
     """The functions of one device, as they were once called."""
     return (
         lambda: is_autocast_enabled(device),
-        lambda enabled: set_autocast_enabled(device, enabled),
+        lambda enabled: set_autocast_enabled(device, _checked(enabled)),
         lambda: get_autocast_dtype(device),
         lambda dtype: set_autocast_dtype(device, dtype),
     )

@@ -560,10 +560,32 @@ def ldl(x: Array, hermitian: bool) -> tuple[Array, Array, Array]:
         _each(x), _each_of(room), pivots.reshape(-1, x.shape[-1]), range(info.size), strict=True
     )
     for one, out, pivot, at in places:
-        found, order, info.reshape(-1)[at] = factor(one, lower=1)
+        found, order, wrong = factor(one, lower=1)
         out[...] = np.tril(found)
         pivot[...] = order
+        if wrong == 0 and not np.isfinite(out).all():
+            wrong = _after_infinity(out, order, kind)
+        info.reshape(-1)[at] = wrong
     return room, pivots, info
+
+
+def _after_infinity(packed: Array, order: Array, kind: str) -> int:
+    """The first pivot that is NaN, counted from 1; 0 if none is.
+
+    LAPACKs do not agree on which of them they tell, nor on complex symmetric matrices with an
+    infinity: what is divided by it is 0 in one and NaN in others. Here it is NaN, as everywhere
+    that complex numbers meet an infinity.
+    """
+    n = len(packed)
+    k = 0
+    while kind == "sytrf" and packed.dtype.kind == "c" and k < n:
+        after = k + (2 if order[k] < 0 else 1)  # a pivot is one number, or a block of 2 x 2
+        if not np.isfinite(packed[k:after, k:after]).all():
+            packed[after:, k:] = np.tril(np.full((n - after, n - k), np.nan), after - k)
+            break
+        k = after
+    bad = np.flatnonzero(np.isnan(np.diagonal(packed)))
+    return int(bad[0]) + 1 if bad.size else 0
 
 
 def _each_of(room: Array) -> Array:

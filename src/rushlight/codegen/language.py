@@ -13,8 +13,10 @@ Note [Columns]
 
 Note [Sums in kernels]
     Elements are added in sets of `_SET` by SIMD lanes, each a handful of additions, and the sets
-    in double, where that is the type itself with what each addition loses: the error is below that
-    of adding in pairs. What is made of a row's sums is computed
+    in double, where that is the type itself with what each addition loses: the error is that of a
+    set, however many there are. A lane of a set adds one after the other, and of equal numbers
+    every addition errs to the same side: in double, where nothing wider rounds it away, four lanes
+    add 16 each, as NumPy's do. What is made of a row's sums is computed
     in double too, and rounded where it meets the elements: the mean of equal numbers is theirs.
 """
 
@@ -59,7 +61,8 @@ DEAR = frozenset(
 _TRUTHS = frozenset(
     ("logical_and", "logical_or", "logical_not", "bitwise_and", "bitwise_or", "invert")
 )  # of truths; others of numbers
-_SET, _FEW = 256, 16  # along a row, where many lanes add; and along a column, where one does
+# along a row, where many lanes add; and along a column, where one does
+_SET, _FEW = {"f": 256, "d": 64}, 16
 WIDE = 512  # columns side by side
 COUNT = 12  # where the count of elements stands among the parameters
 _TYPES = {"f": "float", "d": "double"}
@@ -363,8 +366,9 @@ class _Writer:
             lost = f", lost{number[e]} = 0" if self.letter == "d" else ""
             self.put(f"double s{number[e]} = {_ADDED[e.word][0]}{lost};")
         if sums:
-            self.open(f"for (npy_intp from = 0; from < n; from += {_SET})")
-            self.put(f"const npy_intp to = from + {_SET} < n ? from + {_SET} : n;")
+            many = _SET[self.letter]
+            self.open(f"for (npy_intp from = 0; from < n; from += {many})")
+            self.put(f"const npy_intp to = from + {many} < n ? from + {many} : n;")
         for e in sums:
             self.put(f"{self.sum_type(e)} q{number[e]} = {_ADDED[e.word][0]};")
         clauses = []

@@ -25,6 +25,7 @@ from rushlight.distributed.checkpoint.state_dict import (
     set_state_dict,
 )
 from rushlight.distributed.checkpoint.state_dict_loader import _load_state_dict_from_keys
+from tests import forked
 from tests.distributed.two_libraries import needs_torch
 
 pytestmark = pytest.mark.filterwarnings(
@@ -275,17 +276,19 @@ def test_a_checkpoint_that_pytorch_wrote() -> None:
 @needs_torch
 def test_pytorch_reads_what_is_written_here(tmp_path: Path) -> None:
     save({"a": torch.arange(3.0), "n": {"b": torch.tensor(2).half(), "c": {"d": 1}}}, tmp_path)
-    program = (
+    program = tmp_path / "program.py"
+    program.write_text(
         "import sys, torch, torch.distributed.checkpoint as dcp\n"
         "state = {'a': torch.zeros(3), 'n': {'b': torch.tensor(0.).half(), 'c': {'d': 0}}}\n"
         "dcp.load(state, checkpoint_id=sys.argv[1])\n"
         "print(state)\n"
     )
-    done = subprocess.run(
-        [sys.executable, "-W", "ignore", "-c", program, str(tmp_path)],
-        capture_output=True, text=True, check=False, timeout=100,
-    )  # fmt: skip
+    out = tmp_path / "out"
+    request = forked.Request(
+        str(program), [str(tmp_path)], str(tmp_path), 100.0, [dict(os.environ)], [str(out)]
+    )
+    assert forked.run(request) == [0], (tmp_path / "out.err").read_text()
     expected = (
         "{'a': tensor([0., 1., 2.]), 'n': {'b': tensor(2., dtype=torch.float16), 'c': {'d': 1}}}"
     )
-    assert done.stdout.strip() == expected, done.stderr
+    assert out.read_text().strip() == expected

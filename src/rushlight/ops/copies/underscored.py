@@ -11,7 +11,7 @@ from typing import Any
 
 from rushlight import dtypes
 from rushlight.core.record import apply
-from rushlight.ops.checks import check_tensor, one_dim
+from rushlight.ops.checks import check_tensor, one_dim, tuple_of_ints
 from rushlight.ops.fft.transforms import FftC2C, FftC2R, FftR2C
 from rushlight.ops.numbers import Number
 from rushlight.ops.registry import describe, function, functions, methods, namespaces, variant
@@ -121,13 +121,15 @@ def _fft_c2r(input: Any, dim: Any, normalization: int, last_dim_size: int) -> An
 @function(method=False)
 def frobenius_norm(input: Any, dim: Any, keepdim: bool = False, *, out: Any = None) -> Any:
     """The root of the sum of squares. Deprecated: use `torch.linalg.vector_norm`."""
+    check_tensor(input, "frobenius_norm")
+    one = not isinstance(dim, bool) and hasattr(dim, "__index__")
+    dims = tuple_of_ints("frobenius_norm", "dim", (dim,) if one else dim, 2)
     warnings.warn(
         "at::frobenius_norm is deprecated and it is just left for JIT compatibility. It will be "
         "removed in a future PyTorch release. Please use `linalg.vector_norm(A, 2., dim, keepdim)` "
         "instead",
         stacklevel=2,
     )
-    dims = (dim,) if isinstance(dim, int) else tuple(dim)
     named = {} if out is None else {"out": out}
     return namespaces["linalg"]["vector_norm"](input, 2.0, dims or None, keepdim, **named)
 

@@ -84,7 +84,8 @@ def vander(x: Any, N: int | None = None) -> Any:
     """
     array = check_tensor(x, "linalg_vander", "x")
     kind = dtypes.of(array.dtype)
-    if kind is dtypes.bool_:
+    low = (kind.is_floating_point and kind.itemsize < 4) or (kind.is_complex and kind.itemsize < 8)
+    if kind is dtypes.bool_ or low:
         raise RuntimeError(
             "linalg.vander supports floating point, complex, and integer tensors, but got "
             f"{kind.scalar_type}"

@@ -13,7 +13,7 @@ from rushlight.core.families import Elementwise, ViewOp, conj, is_complex
 from rushlight.core.graph import Node, TensorBase
 from rushlight.core.views.views import apply_view
 from rushlight.ops.apply import run_inplace
-from rushlight.ops.checks import check_tensors, raw_dtype
+from rushlight.ops.checks import check_tensors, not_implemented, raw_dtype
 from rushlight.ops.operands import zeros
 from rushlight.ops.out import write_array
 from rushlight.ops.pointwise.family import PI, Through, expose
@@ -110,6 +110,8 @@ def _neg_view(input: Any) -> Any:
     (tensor([-1., -2.]), True)
     """
     check_tensors("_neg_view", input=input)
+    if input._array.dtype.kind == "b":
+        raise not_implemented("neg_cpu", input._array.dtype)
     return apply_view(NEG_VIEW, input)
 
 

@@ -12,6 +12,7 @@ from typing import Any, Final
 from rushlight.core.grad_mode import state
 from rushlight.core.graph import TensorBase
 from rushlight.core.record import any_requires_grad, apply, recording
+from rushlight.dtypes import type_name
 from rushlight.ops.checks import check_tensor, mismatch
 from rushlight.ops.numbers import number
 from rushlight.ops.recurrent.layers import GRULayer, LSTMLayer, RNNLayer
@@ -190,20 +191,41 @@ _export("rnn_relu", _rnn(True), "A stack of recurrent layers with ReLU", 1, "ten
 
 
 # --- single cells: compositions, so that their nodes are those of PyTorch -------------------------
-def _check_cell(input: Any, hx: Any, w_ih: Any, w_hh: Any, gates: int) -> None:
-    hidden = hx.shape[-1]
-    if input.shape[-1] != w_ih.shape[1]:
+def _check_cell(
+    name: str, gates: int, input: Any, hx: tuple[Any, ...], w_ih: Any, w_hh: Any, *biases: Any
+) -> None:
+    """Refuse what is no tensor, and shapes that do not fit; `hx` is h, and c of an LSTM."""
+    for k, h in enumerate(hx):
+        if not isinstance(h, TensorBase):
+            raise TypeError(f"expected Tensor as element {k} in argument 1, but got {type_name(h)}")
+    ih, hh = check_tensor(w_ih, name, "w_ih", 3).shape, check_tensor(w_hh, name, "w_hh", 4).shape
+    for k, bias in enumerate(biases):
+        if bias is not None:
+            check_tensor(bias, name, ("b_ih", "b_hh")[k], 5 + k)
+    if gates == 4 and len(hx) != 2:
+        raise RuntimeError("lstm_cell expects two hidden states")
+    for x in (input, *hx, w_ih, w_hh):
+        if x._array.ndim < 2:
+            x.size(1)  # which says what is wrong
+    given, hidden = input._array.shape, hh[1]
+    if given[1] != ih[1]:
+        raise RuntimeError(f"input has inconsistent input_size: got {given[1]} expected {ih[1]}")
+    wide = gates * hidden
+    if ih[0] != wide or hh[0] != wide:
+        side, rows = ("ih", ih[0]) if ih[0] != wide else ("hh", hh[0])
         raise RuntimeError(
-            f"input has inconsistent input_size: got {input.shape[-1]} expected {w_ih.shape[1]}"
+            f"weight_{side} first dim must be {gates} * hidden_size = {wide}, but got {rows}"
         )
-    if input.shape[0] != hx.shape[0]:
-        raise RuntimeError(
-            f"Input batch size {input.shape[0]} doesn't match hidden0 batch size {hx.shape[0]}"
-        )
-    if hidden != w_hh.shape[1] or w_hh.shape[0] != gates * hidden:
-        raise RuntimeError(
-            f"hidden0 has inconsistent hidden_size: got {hidden}, expected {w_hh.shape[1]}"
-        )
+    for k, h in enumerate(hx):
+        size = h._array.shape
+        if given[0] != size[0]:
+            raise RuntimeError(
+                f"Input batch size {given[0]} doesn't match hidden{k} batch size {size[0]}"
+            )
+        if hidden != size[1]:
+            raise RuntimeError(
+                f"hidden{k} has inconsistent hidden_size: got {size[1]}, expected {hidden}"
+            )
 
 
 def _linear(x: Any, w: Any, b: Any) -> Any:
@@ -225,12 +247,13 @@ def lstm_cell(input: Any, hx: Any, w_ih: Any, w_hh: Any, b_ih: Any = None, b_hh:
     >>> torch.lstm_cell(torch.ones(1, 1), (h, h), torch.ones(4, 1), torch.ones(4, 1))[0]
     tensor([[0.3696]])
     """
-    if isinstance(hx, TensorBase):
+    check_tensor(input, "lstm_cell")
+    if not isinstance(hx, (tuple, list)):
         raise TypeError(
-            "lstm_cell(): argument 'hx' (position 2) must be tuple of Tensors, not Tensor"
+            f"lstm_cell(): argument 'hx' (position 2) must be tuple of Tensors, not {type_name(hx)}"
         )
+    _check_cell("lstm_cell", 4, input, tuple(hx), w_ih, w_hh, b_ih, b_hh)
     h, c = hx
-    _check_cell(input, h, w_ih, w_hh, 4)
     gates = _linear(input, w_ih, b_ih) + _linear(h, w_hh, b_hh)
     i, f, g, o = gates.chunk(4, 1)
     c = f.sigmoid() * c + i.sigmoid() * g.tanh()
@@ -251,7 +274,9 @@ def gru_cell(input: Any, hx: Any, w_ih: Any, w_hh: Any, b_ih: Any = None, b_hh: 
     >>> torch.gru_cell(torch.ones(1, 1), torch.zeros(1, 1), torch.ones(3, 1), torch.ones(3, 1))
     tensor([[0.2048]])
     """
-    _check_cell(input, hx, w_ih, w_hh, 3)
+    check_tensor(input, "gru_cell")
+    check_tensor(hx, "gru_cell", "hx", 2)
+    _check_cell("gru_cell", 3, input, (hx,), w_ih, w_hh, b_ih, b_hh)
     xr, xz, xn = _linear(input, w_ih, b_ih).chunk(3, 1)
     hr, hz, hn = _linear(hx, w_hh, b_hh).chunk(3, 1)
     r, z = (hr + xr).sigmoid(), (hz + xz).sigmoid()
@@ -261,7 +286,9 @@ def gru_cell(input: Any, hx: Any, w_ih: Any, w_hh: Any, b_ih: Any = None, b_hh: 
 
 def _export_cell(name: str, act: str, shown: str) -> None:
     def cell(input: Any, hx: Any, w_ih: Any, w_hh: Any, b_ih: Any = None, b_hh: Any = None) -> Any:
-        _check_cell(input, hx, w_ih, w_hh, 1)
+        check_tensor(input, name)
+        check_tensor(hx, name, "hx", 2)
+        _check_cell(name, 1, input, (hx,), w_ih, w_hh, b_ih, b_hh)
         return getattr(_linear(hx, w_hh, b_hh) + _linear(input, w_ih, b_ih), act)()
 
     cell.__name__ = cell.__qualname__ = name
