@@ -23,6 +23,7 @@ from collections.abc import Iterator
 
 _TYPES = {"f": "float", "d": "double"}
 _LANES = {"f": "16", "d": "8"}  # of the widest vector
+_SET = {"f": "256", "d": "64"}  # that is summed at a time: Note [Sums in kernels] in `language`
 
 _ROW = """@T *s = (@T *)a->scores + r * a->step;
         const @T scale = (@T)a->scale;
@@ -50,8 +51,8 @@ static void NAME(const Attention *a, npy_intp from, npy_intp to) {
         if (nan) top = NAN;
         if (a->hides && top == -INFINITY) top = 0; /* a query that sees nothing */
         double total = 0;
-        for (int set = 0; set < wide; set += 256) {
-            const int end = set + 256 < wide ? set + 256 : wide;
+        for (int set = 0; set < wide; set += @SET) {
+            const int end = set + @SET < wide ? set + @SET : wide;
             @T sum = 0;
 #pragma omp simd reduction(+:sum)
             for (int i = set; i < end; i++) {
@@ -82,8 +83,8 @@ static void NAME(const Attention *a, npy_intp from, npy_intp to) {
         @T *d = (@T *)a->gradients + r * a->step;
         const @T factor = (@T)a->factor, sums = ((const @T *)a->sums)[r];
         double total = 0; /* of weights times their gradients */
-        for (int set = 0; set < wide; set += 256) {
-            const int end = set + 256 < wide ? set + 256 : wide;
+        for (int set = 0; set < wide; set += @SET) {
+            const int end = set + @SET < wide ? set + @SET : wide;
             @T sum = 0;
 #pragma omp simd reduction(+:sum)
             for (int i = set; i < end; i++) {
@@ -415,6 +416,7 @@ def bodies() -> Iterator[tuple[str, str]]:
     for title, text in (("weights", _WEIGHTS), ("gradients", _GRADIENTS)):
         for letter, kind in _TYPES.items():
             body = text.replace("@ROW", _ROW).replace("@LANES", _LANES[letter])
+            body = body.replace("@SET", _SET[letter])
             yield body.replace("@T", kind).replace("@L", letter), f"attention_{title}_{letter}"
 
 
