@@ -38,6 +38,8 @@ LEFT_OUT = frozenset(
     "__init_subclass__ __subclasshook__ __getattribute__ __setattr__ __delattr__ __sizeof__ "
     "__reduce__ __reduce_ex__ share_memory_ set_multithreading_enabled "
     "force_original_view_tracking __getstate__ __setstate__ __weakref__ __mypyc_attrs__ "
+    # a million layers, if that is wished; in PyTorch too
+    "TransformerDecoder TransformerEncoder "
     "Tag".split()  # an `enum.Enum`, whose errors are Python's own
 )
 CLEAR = (
