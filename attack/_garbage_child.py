@@ -12,6 +12,7 @@ import functools
 import inspect
 import io
 import random
+import re
 import sys
 import warnings
 from collections.abc import Callable
@@ -38,6 +39,8 @@ LEFT_OUT = frozenset(
     "__init_subclass__ __subclasshook__ __getattribute__ __setattr__ __delattr__ __sizeof__ "
     "__reduce__ __reduce_ex__ share_memory_ set_multithreading_enabled "
     "force_original_view_tracking __getstate__ __setstate__ __weakref__ __mypyc_attrs__ "
+    # a million layers, if that is wished; in PyTorch too
+    "TransformerDecoder TransformerEncoder "
     "Tag".split()  # an `enum.Enum`, whose errors are Python's own
 )
 CLEAR = (
@@ -223,10 +226,12 @@ _LEAKS = (
 
 def unclear(name: str, error: BaseException) -> str:
     """How an error's text tells of rushlight's insides; "" if it does not."""
-    text = str(error).replace(name.rpartition(".")[2], "")
+    text = re.sub(rf"\b{re.escape(name.rpartition('.')[2])}\b", "", str(error))
     if name.startswith(("core.", "library.", *_DUCKS)) and not name.startswith("nn.functional."):
         return ""
     if isinstance(error, torch.linalg.LinAlgError):
+        return ""
+    if name == "torch.sym_sum":  # Python's `sum`, in PyTorch too: what is added may be NumPy's
         return ""
     if type(error).__module__.startswith("numpy"):
         return f"{type(error).__name__}: {text}"

@@ -2,8 +2,8 @@
 
 To import PyTorch takes seconds, and a program of several processes does little else. So one
 process imports it, once for all tests, and forks for each process that is asked for; no thread of
-PyTorch's runs in it. A fork ends as `os._exit` ends it: PyTorch's threads of gloo, which now and
-then outlive what they work with, then have nothing to spoil.
+PyTorch's runs in it. A fork ends as `os._exit` ends it, and its group of processes with it:
+PyTorch's threads of gloo now and then outlive what they work with, and end the process or hang.
 
 `python -m tests.forked` is that process. It reads lines of JSON, a `Request` each, and
 answers each with the statuses of its processes when all have ended.
@@ -34,6 +34,7 @@ MODULES = (
     "torch.distributed.fsdp", "torch.distributed.optim", "torch.distributed.tensor",
     "torch.distributed._functional_collectives", "torch.distributed.algorithms.join",
     "torch.distributed.nn.functional", "torch.nn.parallel",
+    "torch._dynamo",  # which DistributedDataParallel imports when one is made: seconds
 )  # fmt: skip
 
 
@@ -96,6 +97,9 @@ def _become(request: Request, rank: int) -> None:
             mp: Any = importlib.import_module("torch.multiprocessing")
             mp.spawn = functools.partial(mp.start_processes, start_method="fork")
             mp.set_start_method = lambda method, force=False: None
+        # What lives on after the group it works with now and then aborts, or waits for ever.
+        dist: Any = importlib.import_module("torch.distributed")
+        dist.destroy_process_group = dist.barrier
         runpy.run_path(request.program, run_name="__main__")
         status = 0
     except SystemExit as end:

@@ -43,6 +43,7 @@ def test_memory_is_shared_by_what_wraps_it() -> None:
         (lambda: torch.FloatStorage(torch.ones(2)), TypeError, "Argument type not recognized"),
         (lambda: torch.FloatStorage(2, device="cpu"), RuntimeError, "'device' cannot be specified"),
         (lambda: torch.FloatStorage(wrap_storage=3), TypeError, "must be UntypedStorage, but got"),
+        (lambda: torch.UntypedStorage(1.5), RuntimeError, "Expected a sequence type, but got f"),
         (lambda: torch.ByteStorage(-1), RuntimeError, "called with negative number: -1"),
         (lambda: torch.TypedStorage(1, 2, dtype=3), RuntimeError, "Too many positional arguments"),
         (lambda: torch.TypedStorage(1, dtype=3), RuntimeError, "expected torch.dtype, but got"),

@@ -245,6 +245,11 @@ class UntypedStorage(_Storage):
 
     def __init__(self, size: Any = 0, *, device: Any = None) -> None:
         size = _whole(size)
+        if not isinstance(size, int) and not hasattr(size, "__len__"):
+            raise RuntimeError(
+                "torch.UntypedStorage(): Expected a sequence type, but got "
+                f"{dtypes.type_name(size)}"
+            )
         values = None if isinstance(size, int) else list(size)
         for x in values or ():
             if not isinstance(x, int):

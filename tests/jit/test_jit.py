@@ -79,3 +79,9 @@ def test_programs_are_neither_saved_nor_loaded() -> None:
         torch.jit.save(double, "file")
     with pytest.raises(RuntimeError, match="no TorchScript program to load; use torch.load"):
         torch.jit.load("file")
+
+
+@pytest.mark.parametrize("text", ["mean", "import os", "def f(x): return x\nmean", "def f(x)"])
+def test_a_text_of_functions_has_nothing_else(text: str) -> None:
+    with pytest.raises(RuntimeError, match="^expected "):
+        torch.jit.CompilationUnit(text)

@@ -88,8 +88,19 @@ class CompilationUnit:
 
     def define(self, lang: str, rcb: Any = None, _frames_up: int = 0) -> None:
         """Add the functions of another text."""
+        import ast
         import importlib
 
+        if not isinstance(lang, str):
+            raise TypeError(f"the source of functions is a str, not {type(lang).__name__}")
+        try:
+            found = ast.parse(lang).body
+        except SyntaxError as error:
+            raise RuntimeError(f"expected functions in Python: {error}") from None
+        for statement in found:
+            if not isinstance(statement, ast.FunctionDef):
+                line = lang.splitlines()[statement.lineno - 1]
+                raise RuntimeError(f"expected def but found {line.strip()!r} here:\n{line}")
         space: dict[str, Any] = {"torch": importlib.import_module("rushlight")}
         exec(lang, space)
         vars(self).update({k: x for k, x in space.items() if callable(x) and k != "torch"})

@@ -44,7 +44,10 @@ def _get_activation_fn(activation: str) -> Any:
 
 
 def _get_clones(module: Module, n: int) -> ModuleList:
-    return ModuleList([copy.deepcopy(module) for _ in range(n)])
+    clones = ModuleList()
+    for _ in range(n):
+        clones.append(copy.deepcopy(module))  # the first says whether it is a module
+    return clones
 
 
 def _detect_is_causal_mask(mask: Any, is_causal: bool | None, size: int | None) -> bool:

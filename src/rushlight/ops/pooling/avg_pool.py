@@ -21,7 +21,7 @@ from rushlight.ops.pooling.family import (
     refuse_pool_dtype,
     window_count,
 )
-from rushlight.ops.pooling.max_pool import check_rank, sizes_of
+from rushlight.ops.pooling.max_pool import check_rank, check_room, sizes_of
 from rushlight.ops.registry import (
     describe,
     function,
@@ -370,6 +370,7 @@ def _adaptive(title: str, n: int, input: Any, output_size: Any) -> Any:
                 f"{title}(): Expected input to have non-zero size for non-batch dimensions, but "
                 f"input has sizes {list(x.shape)} with dimension {d + x.ndim} being empty"
             )
+    check_room(x, sizes)
     if all(s == 1 for s in sizes) and x.dtype.kind not in "biu":
         return input.mean(tuple(range(-n, 0)), keepdim=True)
     refuse_pool_dtype(f"{title}_cpu" if n == 3 else title, x)

@@ -26,6 +26,8 @@ from rushlight.ops.pooling.family import (
 from rushlight.ops.registry import describe, function, functional, op, variant
 from rushlight.ops.sample_inputs import Draw
 
+_VAST: Final = 1 << 30  # results, of which there may not be enough memory
+
 
 def planes(shape: Ints, n: int) -> Ints:
     """A shape as two axes: the planes, and the places of the last `n` axes in them."""
@@ -334,6 +336,18 @@ def check_rank(name: str, x: Any, n: int) -> None:
         )
 
 
+def check_room(x: Any, sizes: tuple[int, ...]) -> None:
+    """Refuse results that no memory holds, before a window is made for each of their places."""
+    if max(sizes, default=0) >= 1 << 63:
+        raise ValueError("Overflow when unpacking long long")
+    shape = (*x.shape[: -len(sizes)], *sizes)
+    count = math.prod(shape)
+    if count * x.dtype.itemsize >= 1 << 63:
+        raise RuntimeError(f"Storage size calculation overflowed with sizes={list(shape)}")
+    if count > _VAST:
+        v.empty(x, shape, x.dtype)  # which fails at once
+
+
 def _adaptive(title: str, n: int, input: Any, output_size: Any) -> Any:
     x = check_tensor(input, title)
     sizes = sizes_of(output_size, x.shape, n)
@@ -354,6 +368,7 @@ def _adaptive(title: str, n: int, input: Any, output_size: Any) -> Any:
                 f"{title}(): Expected input to have non-zero size for non-batch dimensions, but "
                 f"input has sizes {list(x.shape)} with dimension {d + x.ndim} being empty"
             )
+    check_room(x, sizes)
     refuse_pool_dtype(f"{title}_cpu" if n == 3 else title, x)
     return apply(OPS[n][2](sizes), input)
 
