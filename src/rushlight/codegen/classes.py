@@ -5,28 +5,32 @@ from __future__ import annotations
 _TYPED = """
 /* The sum of -x[i, t[i]] over the rows that count, and how many do; each alone into y, if there is
    one. 0 if a target is no class. */
-static int nll_rows_@L(const @T *x, const int64_t *t, npy_intp rows, npy_intp n, int64_t ignored,
-                       @T *y, double *sum, npy_intp *count)
+static int nll_rows_@L(const void *given, const int64_t *t, npy_intp rows, npy_intp n, int64_t ignored,
+                       void *each, double *sum, npy_intp *count)
 {
+    const @T *x = given;
+    @T *y = each;
     *sum = 0;
     *count = 0;
     for (npy_intp i = 0; i < rows; i++) {
         if (t[i] == ignored) {
-            if (y) y[i] = 0;
+            if (y) y[i] = 0; /* of 16 bits too */
             continue;
         }
         if (t[i] < 0 || t[i] >= n) return 0;
-        const @T v = -x[i * n + t[i]];
-        if (y) y[i] = v;
+        const @W v = -@WIDE(x[i * n + t[i]]);
+        if (y) y[i] = @ROUND(v);
         *sum += v;
         ++*count;
     }
     return 1;
 }
 
-static int nll_back_rows_@L(const @T *g, npy_intp step, const int64_t *t, npy_intp rows,
-                            npy_intp n, int64_t ignored, int mean, @T *out)
+static int nll_back_rows_@L(const void *given, npy_intp step, const int64_t *t, npy_intp rows,
+                            npy_intp n, int64_t ignored, int mean, void *zeros)
 {
+    const @T *g = given;
+    @T *out = zeros;
     npy_intp count = 0;
     for (npy_intp i = 0; i < rows; i++) {
         if (t[i] != ignored && (t[i] < 0 || t[i] >= n)) return 0;
@@ -34,14 +38,29 @@ static int nll_back_rows_@L(const @T *g, npy_intp step, const int64_t *t, npy_in
     }
     for (npy_intp i = 0; i < rows; i++)
         if (t[i] != ignored) {
-            const @T share = g[i * step];
-            out[i * n + t[i]] = -(mean ? share / (@T)count : share);
+            const @W share = @WIDE(g[i * step]);
+            out[i * n + t[i]] = @ROUND(-(mean ? share / (@W)count : share));
         }
     return 1;
 }
+
+static void nll_total_@L(double found, void *y) { *(@T *)y = @ROUND((@W)found); }
 """
 
 _ENTRIES = """
+typedef struct {
+    int (*rows)(const void *, const int64_t *, npy_intp, npy_intp, int64_t, void *, double *, npy_intp *);
+    int (*back)(const void *, npy_intp, const int64_t *, npy_intp, npy_intp, int64_t, int, void *);
+    void (*total)(double, void *);
+} NllLoops;
+
+/* The functions for a type; NULL if there are none. */
+static const NllLoops *nll_loops(int type) {
+    static const NllLoops all[] = {@ALL};
+    if (is_half(type)) return &all[type == NPY_HALF ? 2 : 3];
+    return type == NPY_FLOAT ? &all[0] : type == NPY_DOUBLE ? &all[1] : NULL;
+}
+
 static PyArrayObject *class_numbers(PyObject *given) {
     if (!PyArray_CheckExact(given)) return NULL;
     PyArrayObject *t = (PyArrayObject *)given;
@@ -54,7 +73,8 @@ static PyObject *nll(PyObject *self, PyObject *const *args, Py_ssize_t count) {
     if (count != 4 || !PyArray_CheckExact(args[2])) Py_RETURN_NONE;
     PyArrayObject *x = (PyArrayObject *)args[2], *t = class_numbers(args[3]);
     const int type = PyArray_TYPE(x);
-    if (t == NULL || (type != NPY_FLOAT && type != NPY_DOUBLE)) Py_RETURN_NONE;
+    const NllLoops *loops = nll_loops(type);
+    if (t == NULL || loops == NULL) Py_RETURN_NONE;
     if (PyArray_NDIM(x) != 2 || !PyArray_ISCARRAY_RO(x) || PyArray_DIM(x, 0) != PyArray_DIM(t, 0)) Py_RETURN_NONE;
     const long how = PyLong_AsLong(args[0]);
     const int64_t ignored = PyLong_AsLongLong(args[1]);
@@ -64,18 +84,12 @@ static PyObject *nll(PyObject *self, PyObject *const *args, Py_ssize_t count) {
     if (y == NULL) return NULL;
     double sum;
     void *each = how == 0 ? PyArray_DATA(y) : NULL;
-    const int fits = type == NPY_FLOAT
-        ? nll_rows_f(PyArray_DATA(x), PyArray_DATA(t), rows, n, ignored, each, &sum, &counted)
-        : nll_rows_d(PyArray_DATA(x), PyArray_DATA(t), rows, n, ignored, each, &sum, &counted);
+    const int fits = loops->rows(PyArray_DATA(x), PyArray_DATA(t), rows, n, ignored, each, &sum, &counted);
     if (!fits) {
         Py_DECREF(y);
         Py_RETURN_NONE;
     }
-    if (how) {
-        const double found = how == 1 ? sum / (double)counted : sum;
-        if (type == NPY_FLOAT) *(float *)PyArray_DATA(y) = (float)found;
-        else *(double *)PyArray_DATA(y) = found;
-    }
+    if (how) loops->total(how == 1 ? sum / (double)counted : sum, PyArray_DATA(y));
     return (PyObject *)y;
 }
 
@@ -84,7 +98,8 @@ static PyObject *nll_back(PyObject *self, PyObject *const *args, Py_ssize_t coun
     if (count != 5 || !PyArray_CheckExact(args[3])) Py_RETURN_NONE;
     PyArrayObject *g = (PyArrayObject *)args[3], *t = class_numbers(args[4]);
     const int type = PyArray_TYPE(g);
-    if (t == NULL || (type != NPY_FLOAT && type != NPY_DOUBLE)) Py_RETURN_NONE;
+    const NllLoops *loops = nll_loops(type);
+    if (t == NULL || loops == NULL) Py_RETURN_NONE;
     const long how = PyLong_AsLong(args[0]);
     const int64_t ignored = PyLong_AsLongLong(args[1]);
     npy_intp shape[2] = {PyArray_DIM(t, 0), PyLong_AsSsize_t(args[2])};
@@ -93,9 +108,8 @@ static PyObject *nll_back(PyObject *self, PyObject *const *args, Py_ssize_t coun
     if (how == 0 && PyArray_DIM(g, 0) != shape[0]) Py_RETURN_NONE;
     PyArrayObject *y = (PyArrayObject *)PyArray_ZEROS(2, shape, type, 0);
     if (y == NULL) return NULL;
-    const int fits = type == NPY_FLOAT
-        ? nll_back_rows_f(PyArray_DATA(g), how == 0, PyArray_DATA(t), shape[0], shape[1], ignored, how == 1, PyArray_DATA(y))
-        : nll_back_rows_d(PyArray_DATA(g), how == 0, PyArray_DATA(t), shape[0], shape[1], ignored, how == 1, PyArray_DATA(y));
+    const int fits = loops->back(
+        PyArray_DATA(g), how == 0, PyArray_DATA(t), shape[0], shape[1], ignored, how == 1, PyArray_DATA(y));
     if (fits) return (PyObject *)y;
     Py_DECREF(y);
     Py_RETURN_NONE;
@@ -110,10 +124,20 @@ METHODS = """
 """
 
 
+# a letter, what lies in memory, what it is computed in, and the ways to that and back
+_KINDS = (
+    ("f", "float", "float", "", ""),
+    ("d", "double", "double", "", ""),
+    ("h", "uint16_t", "float", "float_of", "half_of"),
+    ("b", "uint16_t", "float", "float_of_bfloat", "bfloat_of"),
+)
+
+
 def c_classes() -> str:
     """The C of all of it."""
-    typed = [
-        _TYPED.replace("@T", name).replace("@L", letter)
-        for name, letter in (("float", "f"), ("double", "d"))
-    ]
-    return "\n".join([*typed, _ENTRIES])
+    typed = []
+    for letter, kind, wide, widen, narrow in _KINDS:
+        text = _TYPED.replace("@WIDE", widen).replace("@ROUND", narrow).replace("@W", wide)
+        typed.append(text.replace("@T", kind).replace("@L", letter))
+    loops = [f"{{nll_rows_{k[0]}, nll_back_rows_{k[0]}, nll_total_{k[0]}}}" for k in _KINDS]
+    return "\n".join([*typed, _ENTRIES.replace("@ALL", ", ".join(loops))])

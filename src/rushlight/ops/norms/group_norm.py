@@ -11,7 +11,7 @@ from rushlight.arrays import fused
 from rushlight.arrays import vocabulary as v
 from rushlight.core.graph import Node
 from rushlight.core.record import apply
-from rushlight.ops.checks import check_tensor, not_implemented, one_dim
+from rushlight.ops.checks import check_tensor, not_implemented, one_dim, raw_dtype
 from rushlight.ops.nn.normalization import Normalise, normalise_batch
 from rushlight.ops.registry import function, functional, op, shared_op
 from rushlight.ops.sample_inputs import Draw
@@ -48,6 +48,8 @@ class GroupNorm(Normalise):
         return v.reshape(w, (*w.shape[:-1], 1, self.groups, each, 1))
 
     def forward(self, x: Any, w: Any, b: Any) -> Any:
+        if v.low_precision(x.dtype):
+            return self.forward_in_float32(x, w, b)
         z = self.split(x)
         scale, shift = (None if t is None else self.align_weight(t) for t in (w, b))
         quick = fused.group_norm(z, scale, shift, self.eps)
@@ -60,6 +62,8 @@ class GroupNorm(Normalise):
         return v.reshape(statistic, (*statistic.shape, 1, 1))
 
     def vjp(self, node: Node, g: Any, x: Any, w: Any, mean: Any, rstd: Any) -> Any:
+        if v.low_precision(raw_dtype(x)):
+            return self.vjp_in_float32(node, g, x, w, mean, rstd)
         parts = (self.split(g[0]), self.broadcastable(g[1]), self.broadcastable(g[2]))
         mean, rstd = self.broadcastable(mean), self.broadcastable(rstd)
         gx, gw, gb = self.inner_vjp(node, parts, self.split(x), w, mean, rstd)
