@@ -115,3 +115,53 @@ def test_groups_are_those_of_the_rule(
     for a, b in zip(quick, run(), strict=True):
         torch.testing.assert_close(a, b, rtol=1e-4, atol=1e-5)
         assert a.stride() == b.stride()
+
+
+@pytest.mark.parametrize("shape", [(5, 6), (2, 6, 5), (3, 6, 40), (2, 6, 4, 9)])
+@pytest.mark.parametrize(("weighs", "shifts"), [*WEIGHTS, (False, True)])
+def test_given_statistics_are_those_of_the_rule(
+    shape: Any, weighs: bool, shifts: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    mean, var = torch.randn(6), torch.rand(6) + 0.5
+    weight = torch.randn(6, requires_grad=True) if weighs else None
+    bias = torch.randn(6, requires_grad=True) if shifts else None
+    x = torch.randn(shape, requires_grad=True)
+    wanted = [t for t in (x, weight, bias) if t is not None]
+
+    def run() -> list[Any]:
+        y = torch.nn.functional.batch_norm(x, mean, var, weight, bias)
+        g = torch.arange(float(y.numel())).reshape(shape).sin()
+        alone = [torch.autograd.grad(y, [t], g, retain_graph=True)[0] for t in wanted]
+        return [y, *alone, *torch.autograd.grad(y, wanted, g)]
+
+    quick = run()
+    monkeypatch.setattr(fused, "table", {})
+    for a, b in zip(quick, run(), strict=True):
+        torch.testing.assert_close(a, b, rtol=1e-5, atol=1e-5)
+        assert a.stride() == b.stride()
+
+
+def test_a_gradient_lies_as_the_input() -> None:
+    x = torch.randn(2, 3, 4, requires_grad=True)
+    y = torch.nn.functional.batch_norm(x, None, None, training=True)
+    (g,) = torch.autograd.grad(y, [x], torch.randn(2, 3, 4))
+    assert g.stride() == x.stride()
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64, torch.bfloat16])
+def test_running_statistics(dtype: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    x = torch.randn(4, 3, 5, dtype=dtype)
+
+    def run() -> Any:
+        mean, var = torch.zeros(6, dtype=dtype)[::2], torch.ones(3, dtype=dtype)
+        for _ in range(3):
+            torch.nn.functional.batch_norm(x, mean, var, training=True, momentum=0.3)
+        return mean, var
+
+    quick = run()
+    monkeypatch.setattr(fused, "table", {})
+    for a, b in zip(quick, run(), strict=True):
+        torch.testing.assert_close(a, b)
+    rows = x.double().transpose(0, 1).reshape(3, -1)
+    exact = rows.var(1) * (1 - 0.7**3) + 0.7**3
+    torch.testing.assert_close(quick[1].double(), exact, rtol=2e-2, atol=0)

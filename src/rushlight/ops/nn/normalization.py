@@ -236,15 +236,23 @@ class BatchNormEval(Op):
         if v.low_precision(x.dtype):
             wide = [None if t is None else v.cast(t, _FLOAT32) for t in (x, w, b, mean, var)]
             return v.cast(self.forward(*wide), x.dtype)
-        scale = 1 / v.sqrt(var + self.eps)
-        if w is not None:
-            scale = scale * w
-        shift = -mean * scale if b is None else b - mean * scale
+        scale, shift = fused.channels(w, b, mean, var, self.eps)
         return fused.affine(x, align_channels(scale, self.rank), align_channels(shift, self.rank))
 
-    def vjp(self, node: Node, g: Any, x: Any, w: Any, mean: Any, var: Any) -> Any:
+    def vjp(self, node: Any, g: Any, x: Any, w: Any, mean: Any, var: Any) -> Any:
+        if v.low_precision(raw_dtype(g)):
+            wide = [None if t is None else widen(t) for t in (g, x, w, mean, var)]
+            found, kinds = self.vjp(node, *wide), node._input_dtypes
+            return tuple([None if y is None else v.cast(y, kinds[i]) for i, y in enumerate(found)])
         gx = gw = gb = gmean = gvar = None
         axes = tuple(d for d in range(-self.rank, 0) if d != 1 - self.rank)
+        if var is not None and not (node._needs_grad(3) or node._needs_grad(4)):
+            wants = (node._needs_grad(0), node._needs_grad(1), node._needs_grad(2))
+            rstd = 1 / v.sqrt(var + self.eps)
+            scale = align_channels(rstd if w is None else rstd * w, self.rank)
+            quick = fused.affine_back(g, x, scale, mean, rstd, axes, wants)
+            if quick is not None:
+                return *quick, None, None
         if node._needs_grad(0) or node._needs_grad(3) or node._needs_grad(4):
             gx = g * self.scale(var)
             if w is not None:
@@ -418,20 +426,16 @@ def normalise_batch(
     what = shared_op(BatchNorm, x.ndim, eps)
     y, batch_mean, batch_rstd = apply(what, input, weight, bias)
     n = what.count(x)
-    if mean is not None:
-        _follow(mean, v.reshape(batch_mean._array, (channels,)), momentum)
-    if var is not None:
-        rstd = v.reshape(batch_rstd._array, (channels,))
-        spread = 1 / (rstd * rstd) - eps
-        _follow(var, spread * (n / (n - 1)), momentum)
+    for running, rule, statistic, numbers in (
+        (mean, fused.follow_mean, batch_mean, ()),
+        (var, fused.follow_var, batch_rstd, (eps, n / (n - 1) if n > 1 else math.inf)),
+    ):
+        if running is not None:
+            # in a batch the statistic may have a history inside
+            value = without_histories(v.reshape(statistic._array, (channels,)))
+            fused.follow(running._array, rule, value, 1 - momentum, momentum, *numbers)
+            running._storage.written()
     return y, batch_mean, batch_rstd
-
-
-def _follow(running: Any, value: Any, momentum: float) -> None:
-    """Move a running statistic towards a new value, in place and unrecorded."""
-    value = without_histories(value)  # in a batch it may have a history inside
-    v.overwrite(running._array, running._array * (1 - momentum) + value * momentum)
-    running._storage.written()
 
 
 @functional()
