@@ -1,4 +1,4 @@
-"""Layer and batch normalisation by kernels: results and gradients are those of the rules."""
+"""Normalisations by kernels: results and gradients are those of the rules."""
 
 from __future__ import annotations
 
@@ -165,3 +165,28 @@ def test_running_statistics(dtype: Any, monkeypatch: pytest.MonkeyPatch) -> None
     rows = x.double().transpose(0, 1).reshape(3, -1)
     exact = rows.var(1) * (1 - 0.7**3) + 0.7**3
     torch.testing.assert_close(quick[1].double(), exact, rtol=2e-2, atol=0)
+
+
+@pytest.mark.parametrize(("shape", "inner"), [((5, 7), (7,)), ((2, 3, 40), (3, 40)), ((6,), (6,))])
+@pytest.mark.parametrize("weighs", [False, True])
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64, torch.bfloat16, torch.float16])
+def test_the_mean_square_in_one_pass(shape: Any, inner: Any, weighs: bool, dtype: Any) -> None:
+    x = torch.randn(shape).to(dtype)
+    w = torch.rand(inner).to(dtype) if weighs else None
+    apart = x.clone().requires_grad_()  # recorded, it is made of its parts
+    for one in (x, x.mT.contiguous().mT if x.dim() > 1 else x):
+        y = torch.nn.functional.rms_norm(one, inner, w)
+        z = torch.nn.functional.rms_norm(apart, inner, w)
+        assert z.grad_fn is not None and y.grad_fn is None
+        assert y.dtype is dtype and y.stride() == z.stride()
+        torch.testing.assert_close(y, z.detach())
+    with torch.no_grad():
+        assert torch.nn.functional.rms_norm(apart, inner, w).grad_fn is None
+
+
+def test_transforms_see_the_parts_of_the_mean_square() -> None:
+    x = torch.randn(3, 5)
+    rows = torch.func.vmap(lambda r: torch.nn.functional.rms_norm(r, (5,)))(x)
+    torch.testing.assert_close(rows, torch.nn.functional.rms_norm(x, (5,)))
+    _, t = torch.func.jvp(lambda z: torch.nn.functional.rms_norm(z, (5,)), (x,), (x,))
+    torch.testing.assert_close(t, torch.zeros(3, 5), atol=1e-5, rtol=0)

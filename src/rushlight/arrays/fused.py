@@ -384,6 +384,25 @@ def follow(running: Array, rule: Any, statistic: Array, *numbers: float) -> None
     v.overwrite(running, rule(running, statistic, *numbers))
 
 
+# --- rms_norm -------------------------------------------------------------------------------------
+def by_mean_square(x: Array, w: Array, eps: Any) -> Array:
+    """x divided by the root of its mean square along the last axis, times w."""
+    y = x * (1 / v.sqrt(v.reduce_sum(x * x, (-1,), True) / x.shape[-1] + eps))
+    return y if w is None else y * w
+
+
+def rms_norm(x: Array, w: Array, width: int, eps: float) -> Array | None:
+    """`by_mean_square` over the last `width` axes, in one pass; None if there is no kernel."""
+    kernel = table.get("rms_norm" if w is None else "rms_norm_w")
+    if kernel is None or type(x) is not np.ndarray or x.size == 0:
+        return None
+    given = [x.reshape(-1, math.prod(x.shape[x.ndim - width :]))]
+    if w is not None:
+        given.append(w.reshape(-1))
+    made = _ready(kernel, eps, (-1,))(*given)
+    return None if made is None else made.reshape(x.shape)
+
+
 # --- group_norm -----------------------------------------------------------------------------------
 def group_norm(x: Array, w: Array, b: Array, groups: int, eps: float) -> Any:
     """(x - mean) / deviation over groups of channels, the second axis, and all positions, times w

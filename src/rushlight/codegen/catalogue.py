@@ -250,6 +250,7 @@ _WANTS = {
 def norms() -> Iterator[Kernel]:
     """Normalisation of rows, and its gradients: with weights for each place of a row, as in layer
     normalisation, or for each row, as in batch normalisation, where rows are channels."""
+    from rushlight.arrays.fused import by_mean_square
     from rushlight.ops.nn.normalization import LayerNorm, Normalise
 
     class ByRow(Normalise):
@@ -275,6 +276,14 @@ def norms() -> Iterator[Kernel]:
         x, scale, _ = arrays(m, n)
         return (x * scale,)
 
+    def mean_square(m: int, n: int, weighs: bool) -> Any:
+        x = recording.array(0, (m, n), _F32, m, n)
+        w = recording.array(1, (n,), _F32, m, n) if weighs else None
+        return (by_mean_square(x, w, eps),)
+
+    for name, weighs in (("rms_norm", False), ("rms_norm_w", True)):
+        kinds = (EACH, COLUMN) if weighs else (EACH,)
+        yield _traced(name, kinds, functools.partial(mean_square, weighs=weighs))
     yield _traced("channel_affine", (EACH, ROW, ROW), affine)
     yield _traced("channel_product", (EACH, ROW), product)
 
