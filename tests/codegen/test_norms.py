@@ -1,4 +1,4 @@
-"""Layer and batch normalisation by kernels: results and gradients are those of the rules."""
+"""Normalisations by kernels: results and gradients are those of the rules."""
 
 from __future__ import annotations
 
@@ -115,3 +115,78 @@ def test_groups_are_those_of_the_rule(
     for a, b in zip(quick, run(), strict=True):
         torch.testing.assert_close(a, b, rtol=1e-4, atol=1e-5)
         assert a.stride() == b.stride()
+
+
+@pytest.mark.parametrize("shape", [(5, 6), (2, 6, 5), (3, 6, 40), (2, 6, 4, 9)])
+@pytest.mark.parametrize(("weighs", "shifts"), [*WEIGHTS, (False, True)])
+def test_given_statistics_are_those_of_the_rule(
+    shape: Any, weighs: bool, shifts: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    mean, var = torch.randn(6), torch.rand(6) + 0.5
+    weight = torch.randn(6, requires_grad=True) if weighs else None
+    bias = torch.randn(6, requires_grad=True) if shifts else None
+    x = torch.randn(shape, requires_grad=True)
+    wanted = [t for t in (x, weight, bias) if t is not None]
+
+    def run() -> list[Any]:
+        y = torch.nn.functional.batch_norm(x, mean, var, weight, bias)
+        g = torch.arange(float(y.numel())).reshape(shape).sin()
+        alone = [torch.autograd.grad(y, [t], g, retain_graph=True)[0] for t in wanted]
+        return [y, *alone, *torch.autograd.grad(y, wanted, g)]
+
+    quick = run()
+    monkeypatch.setattr(fused, "table", {})
+    for a, b in zip(quick, run(), strict=True):
+        torch.testing.assert_close(a, b, rtol=1e-5, atol=1e-5)
+        assert a.stride() == b.stride()
+
+
+def test_a_gradient_lies_as_the_input() -> None:
+    x = torch.randn(2, 3, 4, requires_grad=True)
+    y = torch.nn.functional.batch_norm(x, None, None, training=True)
+    (g,) = torch.autograd.grad(y, [x], torch.randn(2, 3, 4))
+    assert g.stride() == x.stride()
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64, torch.bfloat16])
+def test_running_statistics(dtype: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    x = torch.randn(4, 3, 5, dtype=dtype)
+
+    def run() -> Any:
+        mean, var = torch.zeros(6, dtype=dtype)[::2], torch.ones(3, dtype=dtype)
+        for _ in range(3):
+            torch.nn.functional.batch_norm(x, mean, var, training=True, momentum=0.3)
+        return mean, var
+
+    quick = run()
+    monkeypatch.setattr(fused, "table", {})
+    for a, b in zip(quick, run(), strict=True):
+        torch.testing.assert_close(a, b)
+    rows = x.double().transpose(0, 1).reshape(3, -1)
+    exact = rows.var(1) * (1 - 0.7**3) + 0.7**3
+    torch.testing.assert_close(quick[1].double(), exact, rtol=2e-2, atol=0)
+
+
+@pytest.mark.parametrize(("shape", "inner"), [((5, 7), (7,)), ((2, 3, 40), (3, 40)), ((6,), (6,))])
+@pytest.mark.parametrize("weighs", [False, True])
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64, torch.bfloat16, torch.float16])
+def test_the_mean_square_in_one_pass(shape: Any, inner: Any, weighs: bool, dtype: Any) -> None:
+    x = torch.randn(shape).to(dtype)
+    w = torch.rand(inner).to(dtype) if weighs else None
+    apart = x.clone().requires_grad_()  # recorded, it is made of its parts
+    for one in (x, x.mT.contiguous().mT if x.dim() > 1 else x):
+        y = torch.nn.functional.rms_norm(one, inner, w)
+        z = torch.nn.functional.rms_norm(apart, inner, w)
+        assert z.grad_fn is not None and y.grad_fn is None
+        assert y.dtype is dtype and y.stride() == z.stride()
+        torch.testing.assert_close(y, z.detach())
+    with torch.no_grad():
+        assert torch.nn.functional.rms_norm(apart, inner, w).grad_fn is None
+
+
+def test_transforms_see_the_parts_of_the_mean_square() -> None:
+    x = torch.randn(3, 5)
+    rows = torch.func.vmap(lambda r: torch.nn.functional.rms_norm(r, (5,)))(x)
+    torch.testing.assert_close(rows, torch.nn.functional.rms_norm(x, (5,)))
+    _, t = torch.func.jvp(lambda z: torch.nn.functional.rms_norm(z, (5,)), (x,), (x,))
+    torch.testing.assert_close(t, torch.zeros(3, 5), atol=1e-5, rtol=0)

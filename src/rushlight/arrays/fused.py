@@ -7,11 +7,13 @@ gives None where it does not apply.
 
 from __future__ import annotations
 
+import functools
 import math
 from typing import Any, Final
 
 import numpy as np
 
+from rushlight.arrays import vocabulary as v
 from rushlight.arrays.kernels import table
 from rushlight.arrays.sums import sum_over
 
@@ -19,6 +21,7 @@ Array = Any
 
 _BLOCK: Final = 32_768  # elements
 _LEAST: Final = 4_096  # below, the way for all arrays is as quick
+_ROW: Final = 32  # positions of a channel that are worth a loop of their own
 _F32: Final = np.dtype(np.float32)
 _DENSITY: Final = 1 / math.sqrt(2 * math.pi)
 # erfc(z) = P(t) exp(-z²) with t = 1 / (1 + 0.3275911 z), to 1.5e-7 (Abramowitz and Stegun, 7.1.26).
@@ -109,11 +112,88 @@ def _beyond(x: Array, room: Array) -> tuple[Array, Array, Array]:
 
 
 # --- an affine map of each channel ----------------------------------------------------------------
+def channel_map(w: Array, b: Array, mean: Array, var: Array, eps: Any) -> Any:
+    """What normalising by these statistics, a weight and a bias multiplies by, and adds."""
+    scale = 1 / v.sqrt(var + eps) * w
+    return scale, b - mean * scale
+
+
+def channels(w: Array, b: Array, mean: Array, var: Array, eps: float) -> Any:
+    """`channel_map`, in one pass if there is a kernel; w and b may be None."""
+    kernel = table.get("channel_map")
+    made = None
+    if kernel is not None and type(var) is np.ndarray:
+        made = kernel(1.0 if w is None else w, 0.0 if b is None else b, mean, var, eps)
+    if made is None:
+        made = channel_map(1 if w is None else w, 0 if b is None else b, mean, var, eps)
+    return made
+
+
+def affine_back(
+    g: Array, x: Array, scale: Array, mean: Array, rstd: Array, axes: tuple[int, ...],
+    wants: tuple[bool, bool, bool],
+) -> Any:  # fmt: skip
+    """The gradients of an affine map that normalises by given statistics, `scale` being what it
+    multiplies by, next to x: of x, weight and bias, where they are wanted."""
+    sums = table.get("batch_norm_back_w.wb")
+    if sums is None or type(g) is not np.ndarray:
+        return None
+    gx = product(g, scale) if wants[0] else None
+    if wants[0] and gx is None:
+        return None
+    if not (wants[1] or wants[2]):
+        return gx, None, None
+    if type(x) is not np.ndarray or x.size == 0:
+        return None
+    if x.ndim == 2:
+        found = sums.over(axes, False)(g, mean, mean, x, mean, mean, rstd)
+    else:
+        found = _channel_sums(sums, g, x, np.tile(mean, len(x)), np.tile(rstd, len(x)))
+    if found is None:
+        return None
+    return gx, (found[0] if wants[1] else None), (found[1] if wants[2] else None)
+
+
+def _channel_sums(sums: Any, g: Array, x: Array, mean: Array, rstd: Array) -> Any:
+    """The gradients of weight and bias, one of each a channel, where there is a mean and an
+    inverse deviation for each channel of each example: sums over positions, then over examples."""
+    rows = (mean.size, -1)
+    found = sums(g.reshape(rows), mean, mean, x.reshape(rows), mean, mean, rstd)
+    if found is None:
+        return None
+    return tuple([sum_over(t.reshape(len(x), -1), (0,), False) for t in found])
+
+
 def affine(x: Array, scale: Array, shift: Array) -> Array:
-    """x * scale + shift, in one pass if there is a kernel."""
-    kernel = table.get("AddCMul.value=1.forward")
-    made = None if kernel is None else kernel(shift, x, scale)
+    """x * scale + shift, in one pass if there is a kernel. Scale and shift are next to x: they have
+    one number for a channel, the first axis after that of examples, or two axes of such."""
+    made = _by_channel("channel_affine", x, scale, shift)
+    if made is None:
+        kernel = table.get("AddCMul.value=1.forward")
+        made = None if kernel is None else kernel(shift, x, scale)
     return x * scale + shift if made is None else made
+
+
+def product(x: Array, scale: Array) -> Array | None:
+    """x * scale, likewise; None if there is no kernel."""
+    made = _by_channel("channel_product", x, scale)
+    kernel = table.get("Mul.forward")
+    return kernel(x, scale) if made is None and kernel is not None else made
+
+
+def _by_channel(title: str, x: Array, *numbers: Array) -> Array | None:
+    """A kernel over the positions of each channel of each example, with numbers for each channel;
+    None where channels have few positions, or these are not in one piece."""
+    kernel = table.get(title)
+    if kernel is None or type(x) is not np.ndarray or x.ndim < 3 or x.size == 0:
+        return None
+    channels = numbers[0].size
+    positions = x.size // (len(x) * channels)
+    if positions < _ROW or not x.flags.c_contiguous:
+        return None
+    rows = [np.tile(t.reshape(-1), len(x)) for t in numbers]
+    made = kernel(x.reshape(-1, positions), *rows)
+    return None if made is None else made.reshape(x.shape)
 
 
 # --- layer_norm -----------------------------------------------------------------------------------
@@ -127,7 +207,7 @@ def layer_norm(x: Array, w: Array, b: Array, width: int, eps: float) -> Any:
         given = [t for t in (x, w, b) if type(t) is np.ndarray]
         if x.ndim != 2 or width != 1:
             given = [x.reshape(-1, n), *[t.reshape(-1) for t in given[1:]]]
-        found = kernel.bind(eps)(*given)
+        found = _ready(kernel, eps, (-1,))(*given)
         if found is not None:
             y, stay = found[0], (*lead, *(1,) * width)
             shaped = y if y.shape == x.shape else y.reshape(x.shape)
@@ -228,6 +308,12 @@ def _total(parts: list[Array], shape: tuple[int, ...]) -> Array:
     return whole.reshape(shape)
 
 
+@functools.lru_cache(maxsize=256)
+def _ready(kernel: Any, eps: float | None, axes: tuple[int, ...]) -> Any:
+    """A kernel over these axes, with its parameter if it has one."""
+    return (kernel if eps is None else kernel.bind(eps)).over(axes, False)
+
+
 def _norm_kernel(title: str, w: Array, b: Array) -> Any:
     """The kernel of a normalisation with these weights; None if there is none."""
     weighs = _NORMS.get((w is not None, b is not None))
@@ -258,7 +344,7 @@ def batch_norm(x: Array, w: Array, b: Array, axes: tuple[int, ...], eps: float) 
     kernel = _norm_kernel("batch_norm", w, b)
     if kernel is None or type(x) is not np.ndarray:
         return None
-    return kernel.bind(eps).over(axes, False)(x, *[t for t in (w, b) if t is not None])
+    return _ready(kernel, eps, axes)(x, *[t for t in (w, b) if t is not None])
 
 
 def batch_norm_back(
@@ -269,23 +355,99 @@ def batch_norm_back(
     kernel = _back_kernel("batch_norm", w, wants)
     if kernel is None or type(x) is not np.ndarray:
         return None
-    found = kernel.over(axes, False)(g, gmean, grstd, x, w, mean, rstd)
+    found = _ready(kernel, None, axes)(g, gmean, grstd, x, w, mean, rstd)
+    if found is None:
+        return None
     channels = (mean.size,)
-    return None if found is None else _in_turn(found, wants, (x.shape, channels, channels))
+    gx, gw, gb = _in_turn(found, wants, (x.shape, channels, channels))
+    if gx is not None and x.flags.c_contiguous and g.flags.c_contiguous:
+        gx = np.ascontiguousarray(gx)  # it was made channel by channel
+    return gx, gw, gb
+
+
+def follow_mean(running: Array, mean: Array, rest: Any, momentum: Any) -> Array:
+    """A running mean, moved towards that of a batch; `rest` is 1 - momentum."""
+    return running * rest + mean * momentum
+
+
+def follow_var(running: Array, rstd: Array, rest: Any, momentum: Any, eps: Any, most: Any) -> Array:
+    """A running variance, likewise, from a batch's inverse deviation; `most` is n / (n - 1)."""
+    return running * rest + (1 / (rstd * rstd) - eps) * most * momentum
+
+
+def follow(running: Array, rule: Any, statistic: Array, *numbers: float) -> None:
+    """Write one of these into the running statistic, in one pass if there is a kernel."""
+    kernel = table.get(rule.__name__)
+    plain = type(running) is np.ndarray and type(statistic) is np.ndarray
+    if kernel is not None and plain and kernel.into((running,), running, statistic, *numbers):
+        return
+    v.overwrite(running, rule(running, statistic, *numbers))
+
+
+# --- rms_norm -------------------------------------------------------------------------------------
+def by_mean_square(x: Array, w: Array, eps: Any) -> Array:
+    """x divided by the root of its mean square along the last axis, times w."""
+    y = x * (1 / v.sqrt(v.reduce_sum(x * x, (-1,), True) / x.shape[-1] + eps))
+    return y if w is None else y * w
+
+
+def rms_norm(x: Array, w: Array, width: int, eps: float) -> Array | None:
+    """`by_mean_square` over the last `width` axes, in one pass; None if there is no kernel."""
+    kernel = table.get("rms_norm" if w is None else "rms_norm_w")
+    if kernel is None or type(x) is not np.ndarray or x.size == 0:
+        return None
+    given = [x.reshape(-1, math.prod(x.shape[x.ndim - width :]))]
+    if w is not None:
+        given.append(w.reshape(-1))
+    made = _ready(kernel, eps, (-1,))(*given)
+    return None if made is None else made.reshape(x.shape)
 
 
 # --- group_norm -----------------------------------------------------------------------------------
-def group_norm(x: Array, w: Array, b: Array, eps: float) -> Any:
-    """`x`, with the axes example, group, channel of the group and position, normalised over the
-    last two, times w plus b, which have these axes too; the statistics with two axes of size 1."""
-    made = layer_norm(x, None, None, 2, eps) if type(x) is np.ndarray else None
-    affine = table.get("AddCMul.value=1.forward")
-    if made is None or affine is None or (w is None and b is not None):
+def group_norm(x: Array, w: Array, b: Array, groups: int, eps: float) -> Any:
+    """(x - mean) / deviation over groups of channels, the second axis, and all positions, times w
+    plus b; mean and 1 / deviation of each group of each example."""
+    if type(x) is not np.ndarray or x.size == 0 or (w is None and b is not None):
+        return None
+    n, channels = x.shape[:2]
+    made = layer_norm(x.reshape(n * groups, -1), None, None, 1, eps)
+    if made is None:
         return None
     y, mean, rstd = made
     if w is not None:
-        y = affine(b, y, w) if b is not None else table["Mul.forward"](y, w)
-    return None if y is None else (y, mean, rstd)
+        z, each = y.reshape(n, channels, -1), (channels, 1)
+        scale = w.reshape(each)
+        y = product(z, scale) if b is None else affine(z, scale, b.reshape(each))
+    return (
+        None if y is None else (y.reshape(x.shape), *[t.reshape(n, groups) for t in (mean, rstd)])
+    )
+
+
+def group_norm_back(
+    g: Array, gmean: Array, grstd: Array, x: Array, w: Array, mean: Array, rstd: Array,
+    wants: tuple[bool, bool, bool],
+) -> Any:  # fmt: skip
+    """The gradients of x, and of w and b as vectors, where they are wanted. That of x is that of a
+    layer normalisation without weights; those of weights are sums for each channel of each example,
+    as in batch normalisation, and then over examples."""
+    sums = table.get("batch_norm_back_w.wb")
+    if sums is None or type(g) is not np.ndarray or type(x) is not np.ndarray:
+        return None
+    gx = gw = gb = None
+    if wants[0]:
+        h = g if w is None else product(g, w)
+        only = (True, False, False)
+        found = h is not None and layer_norm_back(h, gmean, grstd, x, None, mean, rstd, 2, only)
+        if not found:
+            return None
+        gx = found[0]
+    if wants[1] or wants[2]:
+        m, r = (np.broadcast_to(t, (*x.shape[:3], 1)).reshape(-1) for t in (mean, rstd))
+        found = _channel_sums(sums, g, x, m, r) if x.size else None
+        if found is None:
+            return None
+        gw, gb = found
+    return gx, (gw if wants[1] else None), (gb if wants[2] else None)
 
 
 # --- sums -----------------------------------------------------------------------------------------

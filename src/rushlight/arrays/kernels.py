@@ -1,9 +1,9 @@
 """Kernels at run time: the compiled function of an op's rule, where the package has one.
 
 `rushlight.codegen` writes kernels from the op table while the package is built. An op looks for its
-own once, when it is first run; a kernel gives None for what it is not made for (it takes float32
-and float64 of NumPy's, and Python numbers beside them), and then the rule itself is run. With
-RUSHLIGHT_KERNELS=0 in the environment there are none.
+own once, when it is first run; a kernel gives None for what it is not made for (it takes float32,
+float64, bfloat16 and float16 of NumPy's, and Python numbers beside them), and then the rule itself
+is run. With RUSHLIGHT_KERNELS=0 in the environment there are none.
 
 Note [Kernels of optimisers]
     An optimiser's rule is a function inside another, and what it reads of that one's variables are
@@ -47,6 +47,8 @@ def _is_absent(*args: Any) -> None:
 _module: Final = _find_module()
 table: Final[dict[str, Any]] = getattr(_module, "table", {})
 Kernel: Final[Any] = type(next(iter(table.values()), object()))
+# The sum of two arrays of 16 bits, which NumPy is slow to add.
+add_halves: Final[Any] = table.get("Add.alpha=1.forward", _is_absent)
 # How many threads kernels use: Note [Workers] in `codegen.multithreading`.
 use_threads: Final[Any] = getattr(_module, "use_threads", _is_absent)
 # The loss of class numbers: `codegen.classes`.

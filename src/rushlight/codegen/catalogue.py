@@ -231,7 +231,13 @@ def _of_rule(outer: Any, code: CodeType, title: str, chosen: dict[str, Any]) -> 
 
 
 # --- functions that are no ops --------------------------------------------------------------------
-FUNCTIONS = ("arrays.recurrent.lstm_cell", "arrays.recurrent.lstm_cell_back")
+FUNCTIONS = (
+    "arrays.recurrent.lstm_cell",
+    "arrays.recurrent.lstm_cell_back",
+    "arrays.fused.channel_map",
+    "arrays.fused.follow_mean",
+    "arrays.fused.follow_var",
+)
 
 
 # Which gradients of x, weight and bias a backward pass asks for, where there is a weight or none.
@@ -244,6 +250,7 @@ _WANTS = {
 def norms() -> Iterator[Kernel]:
     """Normalisation of rows, and its gradients: with weights for each place of a row, as in layer
     normalisation, or for each row, as in batch normalisation, where rows are channels."""
+    from rushlight.arrays.fused import by_mean_square
     from rushlight.ops.nn.normalization import LayerNorm, Normalise
 
     class ByRow(Normalise):
@@ -257,6 +264,28 @@ def norms() -> Iterator[Kernel]:
     by_row.eps = eps
     yield from _norms("layer_norm", LayerNorm(1, 2, eps), COLUMN)
     yield from _norms("batch_norm", by_row, ROW)
+
+    def arrays(m: int, n: int) -> Any:
+        return [recording.array(i, (m, n) if i == 0 else (m, 1), _F32, m, n) for i in range(3)]
+
+    def affine(m: int, n: int) -> Any:
+        x, scale, shift = arrays(m, n)
+        return (x * scale + shift,)
+
+    def product(m: int, n: int) -> Any:
+        x, scale, _ = arrays(m, n)
+        return (x * scale,)
+
+    def mean_square(m: int, n: int, weighs: bool) -> Any:
+        x = recording.array(0, (m, n), _F32, m, n)
+        w = recording.array(1, (n,), _F32, m, n) if weighs else None
+        return (by_mean_square(x, w, eps),)
+
+    for name, weighs in (("rms_norm", False), ("rms_norm_w", True)):
+        kinds = (EACH, COLUMN) if weighs else (EACH,)
+        yield _traced(name, kinds, functools.partial(mean_square, weighs=weighs))
+    yield _traced("channel_affine", (EACH, ROW, ROW), affine)
+    yield _traced("channel_product", (EACH, ROW), product)
 
 
 def _norms(title: str, op: Any, role: str) -> Iterator[Kernel]:
@@ -398,7 +427,7 @@ def of_table() -> Iterator[Kernel]:
 ELEMENTWISE = ("Where", "MaskedFill")  # that are of no family
 # Used so rarely that their kernels are not worth their place in the package.
 _RARE = frozenset(
-    ("Dist", "Renorm", "SoftMarginLoss", "Logaddexp", "Logaddexp2", "Xlog1py", "NextAfter",
+    ("Dist", "Renorm", "Logaddexp", "Logaddexp2", "Xlog1py", "NextAfter",
      "MedianAll", "NanMedianAll", "RreluWithNoise", "PowToComplex", "Angle", "StdMean", "AminMax",
      "Erfcx", "Ndtri", "Entr", "AddCDiv", "Ldexp", "Fmod")
 )  # fmt: skip

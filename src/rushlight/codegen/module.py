@@ -12,6 +12,7 @@ from collections.abc import Iterable, Iterator
 from rushlight.codegen import (
     attention,
     classes,
+    halves,
     looks,
     makers,
     margins,
@@ -117,12 +118,19 @@ static const Spec specs[] = {
     {NULL, NULL, NULL, 0, 0, 0, 0, 0, 0, 0, {{NULL, NULL, NULL, NULL}}}
 };
 
+static PyObject *call_typed(const Kernel *kernel, PyObject *const *args, Py_ssize_t count) {
+    return kernel->spec->by_rows ? call_rows(kernel, args, count) : call_elements(kernel, args, count);
+}
+
 static PyObject *call_kernel(PyObject *self, PyObject *const *args, size_t nargsf, PyObject *names)
 {
     const Kernel *kernel = (const Kernel *)self;
     const Py_ssize_t count = PyVectorcall_NARGS(nargsf);
     if (names != NULL || count != kernel->spec->count) Py_RETURN_NONE;
-    return kernel->spec->by_rows ? call_rows(kernel, args, count) : call_elements(kernel, args, count);
+    for (Py_ssize_t k = 0; k < count; k++)
+        if (PyArray_CheckExact(args[k]) && PyArray_ITEMSIZE((PyArrayObject *)args[k]) == 2)
+            return call_halves(kernel, args, count);
+    return call_typed(kernel, args, count);
 }
 
 /* Run a kernel over arrays of one shape whose last axes, at least, lie in one piece; all axes, if
@@ -422,7 +430,8 @@ def c_module(kernels: Iterable[Kernel]) -> str:
     """The text of the whole module."""
     types = _TYPES.replace("@LIMIT", str(LIMIT))
     parts = [_HEAD, c_functions(), c_products(), looks.LOOKS, multithreading.THREADS, types]
-    parts += [c_calls(LIMIT, WIDE, INPUTS), scans.c_scans(), c_draws(), moves.c_moves()]
+    parts += [c_calls(LIMIT, WIDE, INPUTS), moves.c_moves(), halves.c_halves(LIMIT)]
+    parts += [scans.c_scans(), c_draws()]
     parts += [members.c_members(), makers.c_makers(), sorting.c_sorting(), margins.c_margins()]
     parts += [classes.c_classes(), attention.HEAD]
     specs = []

@@ -579,6 +579,26 @@ static inline float float_of_bfloat(uint16_t h) {
     return u.f;
 }
 
+/* Processors with AVX2 have instructions for float16. */
+#if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__)
+#include <immintrin.h>
+__attribute__((target("avx2,f16c"))) static void quick_HALF_FLOAT(const void *from, void *to, npy_intp n) {
+    const uint16_t *x = from;
+    float *y = to;
+    npy_intp i = 0;
+    for (; i + 8 <= n; i += 8) _mm256_storeu_ps(y + i, _mm256_cvtph_ps(_mm_loadu_si128((const __m128i *)(x + i))));
+    for (; i < n; i++) y[i] = _cvtsh_ss(x[i]);
+}
+
+__attribute__((target("avx2,f16c"))) static void quick_FLOAT_HALF(const void *from, void *to, npy_intp n) {
+    const float *x = from;
+    uint16_t *y = to;
+    npy_intp i = 0;
+    for (; i + 8 <= n; i += 8) _mm_storeu_si128((__m128i *)(y + i), _mm256_cvtps_ph(_mm256_loadu_ps(x + i), 0));
+    for (; i < n; i++) y[i] = _cvtss_sh(x[i], 0);
+}
+#endif
+
 /* bfloat16 is no type of NumPy's own: what number it has is known when ml_dtypes is there. */
 static int bfloat_type = -1;
 static PyObject *know_bfloat(PyObject *self, PyObject *number) {
@@ -591,6 +611,8 @@ static PyObject *know_bfloat(PyObject *self, PyObject *number) {
 _CASTS = """
 typedef void (*cast_loop)(const void *, void *, npy_intp);
 static cast_loop cast_of(int from, int to) {
+    X86(if (processor && from == NPY_HALF && to == NPY_FLOAT) return quick_HALF_FLOAT;)
+    X86(if (processor && from == NPY_FLOAT && to == NPY_HALF) return quick_FLOAT_HALF;)
 @CASES
     return NULL;
 }

@@ -3,7 +3,8 @@
 Note [Running sums]
     Sums are kept in the next wider type and rounded where they are written. Along the last axis one
     sum waits for the one before it; so four rows are added at a time, whose sums do not wait for
-    each other. Along another axis the sums of many columns stand side by side.
+    each other. Along another axis the sums of many columns stand side by side. Arrays of 16 bits
+    are widened first: Note [Half precision] in `halves`.
 """
 
 from __future__ import annotations
@@ -112,6 +113,7 @@ static PyObject *running(PyObject *self, PyObject *const *args, Py_ssize_t count
     if (count != 4 || !PyArray_CheckExact(args[3]) || !PyLong_Check(args[2])) Py_RETURN_NONE;
     PyArrayObject *x = (PyArrayObject *)args[3];
     const int nd = PyArray_NDIM(x), type = PyArray_TYPE(x);
+    if (is_half(type)) return on_floats(running, self, args, count);
     int axis = (int)PyLong_AsLong(args[2]);
     if (axis < 0) axis += nd;
     if (axis < 0 || axis >= nd || (type != NPY_FLOAT && type != NPY_DOUBLE)) Py_RETURN_NONE;

@@ -246,6 +246,7 @@ static PyObject *extreme(PyObject *self, PyObject *const *args, Py_ssize_t count
     if (axis < 0 || PyArray_ISBYTESWAPPED(x) || PyArray_SIZE(x) == 0) Py_RETURN_NONE;
     const int most = PyObject_IsTrue(args[1]), keep = PyObject_IsTrue(args[2]);
     const int type = PyArray_TYPE(x), nd = PyArray_NDIM(x);
+    if (is_half(type)) return on_floats(extreme, self, args, count);
     if (type != NPY_FLOAT && type != NPY_DOUBLE && type != NPY_INT64) Py_RETURN_NONE;
     int rank = 0;
     for (int d = 0; d < nd; d++)

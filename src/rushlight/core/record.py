@@ -49,6 +49,17 @@ def recording() -> bool:
     return state.active == 0 or grad_enabled()
 
 
+def unrecorded(*xs: Any) -> bool:
+    """Whether nobody would see of which ops a function of these is made: no graph, no transform,
+    no one who watches."""
+    if stack.batches != 0 or stack.tangents != 0 or observer.applied is not None:
+        return False
+    if state.active == 0:
+        return not any_requires_grad(xs)
+    mode = quick_mode()
+    return mode == 0 or (mode == 1 and not any_requires_grad(xs))
+
+
 def edge(t: TensorBase) -> Any:
     """Where the gradient of an input goes. Ask before making the node that will have this edge: a
     view may be given a new node here, and numbers must grow along the edges. None: nowhere, and

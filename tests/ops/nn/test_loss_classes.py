@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 import rushlight as torch
+from rushlight.arrays import kernels
 from tests.ops.nn.loss_helpers import F, double, leaf, same
 
 INF, NAN = math.inf, math.nan
@@ -126,3 +127,24 @@ def test_kl_div() -> None:
     assert same(F.kl_div(log_q, log_q, reduction="sum", log_target=True), [0])
     with pytest.warns(UserWarning, match="'batchmean' divides only by the batch size"):
         assert same(F.kl_div(log_q, p), [math.log(2) / 2])
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+@pytest.mark.parametrize("ignored", [-100, 1])
+@pytest.mark.parametrize("how", ["none", "mean", "sum"])
+def test_weights_of_classes(
+    how: str, ignored: int, dtype: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    x = torch.randn(7, 4, dtype=dtype, requires_grad=True)
+    t = torch.tensor([0, 3, 1, 1, 2, 0, 3])
+    w = torch.tensor([0.5, 2.0, 1.5, 0.25], dtype=dtype)
+
+    def run() -> tuple[Any, Any]:
+        y = torch.nn.functional.nll_loss(x, t, w, ignore_index=ignored, reduction=how)
+        return y, torch.autograd.grad(y.sum(), [x])[0]
+
+    quick = run()
+    for name in ("nll", "nll_back"):
+        monkeypatch.setattr(kernels, name, lambda *_: None)
+    for a, b in zip(quick, run(), strict=True):
+        torch.testing.assert_close(a, b)

@@ -44,7 +44,7 @@ from typing import Any, Final, cast
 import numpy as np
 
 from rushlight.arrays.host import is_sparse, settled
-from rushlight.arrays.kernels import look
+from rushlight.arrays.kernels import add_halves, look
 from rushlight.arrays.vocabulary import add
 from rushlight.core.call_site import Where
 from rushlight.core.engine.accumulate_grad import (
@@ -503,6 +503,12 @@ class GraphTask:
         if type(old) is not np.ndarray and is_sparse(old):
             return g + old  # the order of PyTorch, in which elements at one place stay apart
         mine = id(old) in self.owned
+        if type(old) is np.ndarray and old.dtype.itemsize == 2:
+            sum_of_halves = add_halves(old, g)
+            if sum_of_halves is not None:
+                self.owned.discard(id(old))
+                self.owned.add(id(sum_of_halves))
+                return sum_of_halves
         state.busy = True
         try:
             total = old

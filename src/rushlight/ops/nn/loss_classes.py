@@ -96,7 +96,7 @@ class NllLoss(Op):
 
     def forward(self, x: Any, t: Any, w: Any) -> Any:
         if self.masked is None:
-            made = None if w is not None else kernels.nll(self.reduction, self.ignore_index, x, t)
+            made = kernels.nll(self.reduction, self.ignore_index, x, t, w)
             return self.looked(t, x.shape[1]).forward(x, t, w) if made is None else made
         y = -self.chosen(x, t)
         w = self.weights(t, w, y)
@@ -114,7 +114,7 @@ class NllLoss(Op):
         shape = shapes[0]
         if self.masked is None:
             how = self.reduction, self.ignore_index, shape[1]
-            made = None if w is not None else kernels.nll_back(*how, g, t)
+            made = kernels.nll_back(*how, g, t, w)
             if made is not None:
                 return made, None, None
             return self.looked(t, shape[1]).vjp(node, g, t, w)

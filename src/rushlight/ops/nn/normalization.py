@@ -22,9 +22,11 @@ from rushlight.ops.checks import (
     check_tensor,
     is_batched,
     not_implemented,
+    raw_dtype,
     refuse_grad,
     vmap_levels_of,
 )
+from rushlight.ops.reduction.family import widen
 from rushlight.ops.registry import function, functional, op, shared_op
 from rushlight.ops.sample_inputs import Draw
 from rushlight.size import Size
@@ -50,10 +52,6 @@ class Normalise(Op):
         raise NotImplementedError
 
     def forward(self, x: Any, w: Any, b: Any) -> Any:
-        if v.low_precision(x.dtype):
-            wide = [None if t is None else v.cast(t, _FLOAT32) for t in (x, w, b)]
-            y, mean, rstd = Normalise.forward(self, *wide)
-            return v.cast(y, x.dtype), mean, rstd
         n = self.count(x)
         mean = v.reduce_sum(x, self.axes, True) / n
         z = x - mean
@@ -79,6 +77,18 @@ class Normalise(Op):
         if node._needs_grad(2):
             gb = self.back(gy, node, 2)
         return gx, gw, gb
+
+    def forward_in_float32(self, x: Any, w: Any, b: Any) -> Any:
+        """`forward` of low precision: the statistics stay as they are, the result is rounded."""
+        y, mean, rstd = self.forward(*[None if t is None else widen(t) for t in (x, w, b)])
+        return v.cast(y, x.dtype), mean, rstd
+
+    def vjp_in_float32(self, node: Any, g: Any, x: Any, w: Any, mean: Any, rstd: Any) -> Any:
+        """`vjp` of low precision: each gradient is rounded once."""
+        wide = (widen(g[0]), g[1], g[2])
+        found = self.vjp(node, wide, widen(x), None if w is None else widen(w), mean, rstd)
+        kinds = node._input_dtypes
+        return tuple([None if y is None else v.cast(y, kinds[i]) for i, y in enumerate(found)])
 
     def back(self, g: Any, node: Any, i: int) -> Any:
         """A gradient next to x, summed to that of weight or bias."""
@@ -119,10 +129,14 @@ class LayerNorm(Normalise):
         self.summed = tuple(range(-rank, -width))
 
     def forward(self, x: Any, w: Any, b: Any) -> Any:
+        if v.low_precision(x.dtype):
+            return self.forward_in_float32(x, w, b)
         quick = fused.layer_norm(x, w, b, self.width, self.eps)
         return super().forward(x, w, b) if quick is None else quick
 
     def vjp(self, node: Node, g: Any, x: Any, w: Any, mean: Any, rstd: Any) -> Any:
+        if v.low_precision(raw_dtype(x)):
+            return self.vjp_in_float32(node, g, x, w, mean, rstd)
         wants = (node._needs_grad(0), node._needs_grad(1), node._needs_grad(2))
         gy, gmean, grstd = g
         quick = fused.layer_norm_back(gy, gmean, grstd, x, w, mean, rstd, self.width, wants)
@@ -166,10 +180,14 @@ class BatchNorm(Normalise):
         self.axes = self.summed = tuple(d for d in range(-rank, 0) if d != 1 - rank)
 
     def forward(self, x: Any, w: Any, b: Any) -> Any:
+        if v.low_precision(x.dtype):
+            return self.forward_in_float32(x, w, b)
         quick = fused.batch_norm(x, w, b, self.axes, self.eps)
         return super().forward(x, w, b) if quick is None else quick
 
     def vjp(self, node: Node, g: Any, x: Any, w: Any, mean: Any, rstd: Any) -> Any:
+        if v.low_precision(raw_dtype(x)):
+            return self.vjp_in_float32(node, g, x, w, mean, rstd)
         wants = (node._needs_grad(0), node._needs_grad(1), node._needs_grad(2))
         gy, gmean, grstd = g
         quick = fused.batch_norm_back(gy, gmean, grstd, x, w, mean, rstd, self.axes, wants)
@@ -218,15 +236,23 @@ class BatchNormEval(Op):
         if v.low_precision(x.dtype):
             wide = [None if t is None else v.cast(t, _FLOAT32) for t in (x, w, b, mean, var)]
             return v.cast(self.forward(*wide), x.dtype)
-        scale = 1 / v.sqrt(var + self.eps)
-        if w is not None:
-            scale = scale * w
-        shift = -mean * scale if b is None else b - mean * scale
+        scale, shift = fused.channels(w, b, mean, var, self.eps)
         return fused.affine(x, align_channels(scale, self.rank), align_channels(shift, self.rank))
 
-    def vjp(self, node: Node, g: Any, x: Any, w: Any, mean: Any, var: Any) -> Any:
+    def vjp(self, node: Any, g: Any, x: Any, w: Any, mean: Any, var: Any) -> Any:
+        if v.low_precision(raw_dtype(g)):
+            wide = [None if t is None else widen(t) for t in (g, x, w, mean, var)]
+            found, kinds = self.vjp(node, *wide), node._input_dtypes
+            return tuple([None if y is None else v.cast(y, kinds[i]) for i, y in enumerate(found)])
         gx = gw = gb = gmean = gvar = None
         axes = tuple(d for d in range(-self.rank, 0) if d != 1 - self.rank)
+        if var is not None and not (node._needs_grad(3) or node._needs_grad(4)):
+            wants = (node._needs_grad(0), node._needs_grad(1), node._needs_grad(2))
+            rstd = 1 / v.sqrt(var + self.eps)
+            scale = align_channels(rstd if w is None else rstd * w, self.rank)
+            quick = fused.affine_back(g, x, scale, mean, rstd, axes, wants)
+            if quick is not None:
+                return *quick, None, None
         if node._needs_grad(0) or node._needs_grad(3) or node._needs_grad(4):
             gx = g * self.scale(var)
             if w is not None:
@@ -400,20 +426,16 @@ def normalise_batch(
     what = shared_op(BatchNorm, x.ndim, eps)
     y, batch_mean, batch_rstd = apply(what, input, weight, bias)
     n = what.count(x)
-    if mean is not None:
-        _follow(mean, v.reshape(batch_mean._array, (channels,)), momentum)
-    if var is not None:
-        rstd = v.reshape(batch_rstd._array, (channels,))
-        spread = 1 / (rstd * rstd) - eps
-        _follow(var, spread * (n / (n - 1)), momentum)
+    for running, rule, statistic, numbers in (
+        (mean, fused.follow_mean, batch_mean, ()),
+        (var, fused.follow_var, batch_rstd, (eps, n / (n - 1) if n > 1 else math.inf)),
+    ):
+        if running is not None:
+            # in a batch the statistic may have a history inside
+            value = without_histories(v.reshape(statistic._array, (channels,)))
+            fused.follow(running._array, rule, value, 1 - momentum, momentum, *numbers)
+            running._storage.written()
     return y, batch_mean, batch_rstd
-
-
-def _follow(running: Any, value: Any, momentum: float) -> None:
-    """Move a running statistic towards a new value, in place and unrecorded."""
-    value = without_histories(value)  # in a batch it may have a history inside
-    v.overwrite(running._array, running._array * (1 - momentum) + value * momentum)
-    running._storage.written()
 
 
 @functional()

@@ -11,7 +11,7 @@ from rushlight.arrays import fused
 from rushlight.arrays import vocabulary as v
 from rushlight.core.graph import Node
 from rushlight.core.record import apply
-from rushlight.ops.checks import check_tensor, not_implemented, one_dim
+from rushlight.ops.checks import check_tensor, not_implemented, one_dim, raw_dtype
 from rushlight.ops.nn.normalization import Normalise, normalise_batch
 from rushlight.ops.registry import function, functional, op, shared_op
 from rushlight.ops.sample_inputs import Draw
@@ -48,10 +48,12 @@ class GroupNorm(Normalise):
         return v.reshape(w, (*w.shape[:-1], 1, self.groups, each, 1))
 
     def forward(self, x: Any, w: Any, b: Any) -> Any:
-        z = self.split(x)
-        scale, shift = (None if t is None else self.align_weight(t) for t in (w, b))
-        quick = fused.group_norm(z, scale, shift, self.eps)
-        y, mean, rstd = super().forward(z, w, b) if quick is None else quick
+        if v.low_precision(x.dtype):
+            return self.forward_in_float32(x, w, b)
+        quick = fused.group_norm(x, w, b, self.groups, self.eps)
+        if quick is not None:
+            return quick
+        y, mean, rstd = super().forward(self.split(x), w, b)
         flat = mean.shape[:2]
         return v.reshape(y, x.shape), v.reshape(mean, flat), v.reshape(rstd, flat)
 
@@ -60,21 +62,19 @@ class GroupNorm(Normalise):
         return v.reshape(statistic, (*statistic.shape, 1, 1))
 
     def vjp(self, node: Node, g: Any, x: Any, w: Any, mean: Any, rstd: Any) -> Any:
+        if v.low_precision(raw_dtype(x)):
+            return self.vjp_in_float32(node, g, x, w, mean, rstd)
         parts = (self.split(g[0]), self.broadcastable(g[1]), self.broadcastable(g[2]))
         mean, rstd = self.broadcastable(mean), self.broadcastable(rstd)
         gx, gw, gb = self.inner_vjp(node, parts, self.split(x), w, mean, rstd)
         return (None if gx is None else v.reshape(gx, x.shape)), gw, gb
 
     def inner_vjp(self, node: Node, g: Any, z: Any, w: Any, mean: Any, rstd: Any) -> Any:
-        """The rule for the input with its four axes. The gradient of the input alone is that of a
-        layer normalisation over the last two, without weights."""
-        only = (True, False, False)
-        if not node._needs_grad(1) and not node._needs_grad(2):
-            h = g[0] if w is None else g[0] * self.align_weight(w)
-            quick = fused.layer_norm_back(h, g[1], g[2], z, None, mean, rstd, 2, only)
-            if quick is not None:
-                return quick
-        return super().vjp(node, g, z, w, mean, rstd)
+        """The rule for the input with its four axes."""
+        wants = (node._needs_grad(0), node._needs_grad(1), node._needs_grad(2))
+        scale = None if w is None else self.align_weight(w)
+        quick = fused.group_norm_back(g[0], g[1], g[2], z, scale, mean, rstd, wants)
+        return super().vjp(node, g, z, w, mean, rstd) if quick is None else quick
 
     def jvp(self, ts: tuple[Any, ...], xs: tuple[Any, ...], y: Any) -> Any:
         inside = None if ts[0] is None else self.split(ts[0])

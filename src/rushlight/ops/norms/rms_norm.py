@@ -1,5 +1,6 @@
 """`rms_norm`, by the mean square, and `local_response_norm`, by neighbouring channels. Both are
-made of other functions, and their nodes are those of the parts.
+made of other functions, and their nodes are those of the parts; where there are to be no nodes,
+`rms_norm` is one kernel.
 """
 
 from __future__ import annotations
@@ -7,7 +8,10 @@ from __future__ import annotations
 from typing import Any
 
 from rushlight import dtypes
+from rushlight.arrays import fused
 from rushlight.arrays import vocabulary as v
+from rushlight.core.graph import wrap
+from rushlight.core.record import unrecorded
 from rushlight.ops.checks import check_tensor, not_implemented, tuple_of_ints
 from rushlight.ops.registry import function, functional, functions
 
@@ -46,9 +50,14 @@ def rms_norm(
     kind = dtypes.of(x.dtype)
     if not (kind.is_floating_point or kind.is_complex):
         raise not_implemented("rms_norm", kind)
-    z = input.to(dtypes.float32) if v.low_precision(x.dtype) else input
+    low = v.low_precision(x.dtype)
     if eps is None:
-        eps = dtypes.finfo(dtypes.of(z._array.dtype)).eps
+        eps = dtypes.finfo(dtypes.float32 if low else kind).eps
+    if unrecorded(input, weight):
+        made = fused.rms_norm(x, None if weight is None else weight._array, len(want), float(eps))
+        if made is not None:
+            return wrap(made)
+    z = input.to(dtypes.float32) if low else input
     dims = tuple(range(-len(want), 0))
     y = z * ((z * z).mean(dims, keepdim=True) + eps).rsqrt()
     if weight is not None:

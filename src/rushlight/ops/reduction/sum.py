@@ -306,24 +306,25 @@ class Prod(InDtype):
         return v.product(self.convert(x), self.dims, self.keepdim)
 
     def others(self, x: Any) -> Any:
-        """For each element the product of the others that go into the same result."""
+        """For each element the product of the others that go into the same result, unrounded."""
         shape = x.shape
-        x = fold(self.convert(x), self.dims)
+        x = widen(fold(self.convert(x), self.dims))
         quick = products_of_others(x)
         if quick is not None:
             return unfold(quick, self.dims, shape)
         if 0 not in x.shape:
-            w = widen(x)
-            left = shift(v.cumprod(w, -1), 1, 1)
-            right = shift(v.cumprod(v.flip(w, (-1,)), -1), 1, 1)
-            x = narrow(left * v.flip(right, (-1,)), x)
+            left = shift(v.cumprod(x, -1), 1, 1)
+            right = shift(v.cumprod(v.flip(x, (-1,)), -1), 1, 1)
+            x = left * v.flip(right, (-1,))
         return unfold(x, self.dims, shape)
 
     def vjp(self, node: Node, g: Any, x: Any, y: Any) -> Any:
-        return (self.back(g, x.shape) * conj(v.contiguous(self.others(x))),)
+        slope = conj(v.contiguous(self.others(x)))
+        return (narrow(widen(self.back(g, x.shape)) * slope, g),)
 
     def jvp(self, ts: tuple[Any, ...], xs: tuple[Any, ...], y: Any) -> Any:
-        return v.reduce_sum(ts[0] * self.others(xs[0]), self.dims, self.keepdim)
+        t = v.reduce_sum(widen(ts[0]) * self.others(xs[0]), self.dims, self.keepdim)
+        return narrow(t, y)
 
     @staticmethod
     def samples(draw: Any) -> Any:
