@@ -225,17 +225,26 @@ def test_casts(source: Any, target: Any) -> None:
     )
 
 
+def quiet(x: Any) -> Any:
+    """The bits of floats; signalling NaN are quiet ones, as the casts of ARM make them."""
+    bits, quiet_bit = (
+        (x.view(np.uint16), 1 << 9) if x.itemsize == 2 else (x.view(np.uint32), 1 << 22)
+    )
+    return np.where(np.isnan(x), bits | bits.dtype.type(quiet_bit), bits)
+
+
 def test_halves() -> None:
     halves = np.arange(1 << 16, dtype=np.uint16).view(np.float16)
     wide = kernels.recast(np.dtype(np.float32).num, halves)
     with np.errstate(all="ignore"):
-        assert equal(wide, halves.astype(np.float32))
+        assert equal(quiet(wide), quiet(halves.astype(np.float32)))
         # every half, what lies between two of them, and next to that
         exact = wide.view(np.uint32)[:, None] + np.array([0, 1, 4095, 4096, 4097, 8191], np.uint32)
         sweep = np.arange(0, 1 << 32, 4099, dtype=np.uint64).astype(np.uint32)
         for bits in (exact, sweep):
             x = np.ascontiguousarray(bits).view(np.float32)
-            assert equal(kernels.recast(np.dtype(np.float16).num, x), x.astype(np.float16))
+            y = kernels.recast(np.dtype(np.float16).num, x)
+            assert equal(quiet(y), quiet(x.astype(np.float16)))
 
 
 def test_words_go_on_over_numpy() -> None:
