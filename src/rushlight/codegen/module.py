@@ -10,11 +10,13 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 
+from rushlight.arrays.kernels import WIDE_FACTOR
 from rushlight.codegen import (
     classes,
     looks,
     makers,
     margins,
+    matrices,
     members,
     moves,
     multithreading,
@@ -29,7 +31,7 @@ from rushlight.codegen.mathematics import FUSED, c_functions
 from rushlight.codegen.memory import c_calls, c_family
 from rushlight.codegen.products import METHODS, c_products
 
-_PARTS = classes, looks, multithreading, scans, moves, members, makers, sorting, margins
+_PARTS = classes, looks, matrices, multithreading, scans, moves, members, makers, sorting, margins
 LIMIT = COUNT  # of inputs, of outputs, of parameters
 INPUTS = 4  # of an op whose gradients have kernels
 
@@ -465,7 +467,7 @@ def c_module(kernels: Iterable[Kernel]) -> str:
     parts = [_HEAD, c_functions(), c_products(), looks.LOOKS, multithreading.THREADS, types]
     parts += [c_calls(LIMIT, WIDE, INPUTS), scans.c_scans(), c_draws(), moves.c_moves()]
     parts += [members.c_members(), makers.c_makers(), sorting.c_sorting(), margins.c_margins()]
-    parts.append(classes.c_classes())
+    parts += [classes.c_classes(), matrices.c_matrices(WIDE_FACTOR)]
     specs = []
     bodies: dict[str, str] = {}  # one function for kernels that do the same
     for kernel in kernels:
