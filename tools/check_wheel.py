@@ -9,7 +9,7 @@ import sys
 import zipfile
 from pathlib import Path
 
-LIMIT = 3_200_000  # bytes
+LIMIT = 3_000_000  # bytes
 BELONGS = (".py", ".pyi", ".txt", ".html", ".css", ".js", "py.typed", "_build.json", ".so", ".pyd")
 PAGES = ("rushlight/viz/page_files/", (".html", ".css", ".js"))  # what pages are made of
 

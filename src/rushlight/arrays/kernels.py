@@ -57,6 +57,10 @@ nll_back: Final[Any] = getattr(_module, "nll_back", _is_absent)
 # Running sums: Note [Running sums] in `codegen.scans`.
 running: Final[Any] = getattr(_module, "running", _is_absent)
 products_of_others: Final[Any] = getattr(_module, "products_of_others", _is_absent)
+# Products of matrices, but those by factors of WIDE_FACTOR columns: `codegen.matrices`.
+WIDE_FACTOR: Final = 128
+multiplied: Final[Any] = getattr(_module, "multiplied", _is_absent)
+multiplied_vectors: Final[Any] = getattr(_module, "multiplied_vectors", _is_absent)
 # Convolutions that move by 1: Note [Shifted products] in `codegen.products`.
 correlate: Final[Any] = getattr(_module, "correlate", _is_absent)
 correlate_weight: Final[Any] = getattr(_module, "correlate_weight", _is_absent)

@@ -71,12 +71,18 @@ static void copy_line(char *to, const char *from, npy_intp step, npy_intp unit, 
     if (step == unit) memcpy(to, from, count * unit);
     else if (unit == 4) {
         int32_t *y = (int32_t *)to;
-        if (step == 0) { const int32_t x = *(const int32_t *)from; for (npy_intp i = 0; i < count; i++) y[i] = x; }
-        else for (npy_intp i = 0; i < count; i++) y[i] = *(const int32_t *)(from + i * step);
+        if (step == 0) {
+            const int32_t x = *(const int32_t *)from;
+#pragma omp simd
+            for (npy_intp i = 0; i < count; i++) y[i] = x;
+        } else for (npy_intp i = 0; i < count; i++) y[i] = *(const int32_t *)(from + i * step);
     } else if (unit == 8) {
         int64_t *y = (int64_t *)to;
-        if (step == 0) { const int64_t x = *(const int64_t *)from; for (npy_intp i = 0; i < count; i++) y[i] = x; }
-        else for (npy_intp i = 0; i < count; i++) y[i] = *(const int64_t *)(from + i * step);
+        if (step == 0) {
+            const int64_t x = *(const int64_t *)from;
+#pragma omp simd
+            for (npy_intp i = 0; i < count; i++) y[i] = x;
+        } else for (npy_intp i = 0; i < count; i++) y[i] = *(const int64_t *)(from + i * step);
     } else for (npy_intp i = 0; i < count; i++) to[i] = from[i * step];
 }
 

@@ -7,8 +7,10 @@ are its parameters.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator
 
+from rushlight.arrays.kernels import WIDE_FACTOR
 from rushlight.codegen import (
     attention,
     classes,
@@ -16,11 +18,13 @@ from rushlight.codegen import (
     looks,
     makers,
     margins,
+    matrices,
     members,
     moves,
     multithreading,
     scans,
     sorting,
+    tails,
 )
 from rushlight.codegen.draws import c_draws
 from rushlight.codegen.expressions import ANY, EACH, NONE, ROW, Expr, Kernel, in_order
@@ -30,7 +34,8 @@ from rushlight.codegen.memory import c_calls, c_family
 from rushlight.codegen.products import METHODS, c_products
 
 _PARTS = (
-    classes, looks, multithreading, scans, moves, members, makers, sorting, margins, attention,
+    classes, looks, matrices, multithreading, scans, moves, members, makers, sorting, margins,
+    attention,
 )  # fmt: skip
 LIMIT = COUNT  # of inputs, of outputs, of parameters
 INPUTS = 4  # of an op whose gradients have kernels
@@ -46,8 +51,10 @@ _HEAD = """/* Written by rushlight.codegen: see there. */
 #include <stdlib.h>
 #include <string.h>
 
-/* Not every loop needs all that is at hand. */
+/* Not every loop needs all that is at hand, and what is written for all types asks integers, too,
+   whether they are NaN. */
 #if defined(__GNUC__)
+#pragma GCC diagnostic ignored "-Wtautological-compare"
 #pragma GCC diagnostic ignored "-Wunused-variable"
 #pragma GCC diagnostic ignored "-Wunused-but-set-variable"
 #endif
@@ -358,16 +365,48 @@ def _letter(e: Expr) -> str:
 
 
 # The sorts of processors that kernels are compiled for. The first runs anywhere; on x86, where hardly
-# any processor is so old, it is kept small, and does without SIMD. The last has registers twice as
-# wide as the one before; those of doubles would be a sixth of the package, and are left out.
+# any processor is so old, it is kept small: without SIMD, and functions are called, not repeated
+# wherever they are used. Elsewhere it is the only one. The last has registers twice as wide as the
+# one before; those of doubles would be a sixth of the package, and are left out.
 SORTS = ("v1", "v3", "v4")
 _X86 = "#if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__)"
+
+
+def _renamed(end: str) -> str:
+    """Let the functions of a number be those with `end` after their names."""
+    return "\n".join(f"#undef {name}\n#define {name} {name}{end}" for name in FUSED)
+
+
+def _called() -> str:
+    """The functions of a number once more, with an o at the end, to be called."""
+    types = {"f": "float", "d": "double"}
+    return "\n".join(
+        f"static __attribute__((noinline)) {types[name[-1]]} {name}o({types[name[-1]]} x) "
+        f"{{ return {name}(x); }}"
+        for name in FUSED
+    )
+
+
 _BEGIN = {
-    "v1": f'{_X86}\n#pragma GCC optimize ("no-tree-vectorize")\n#endif',
-    "v3": f'{_X86}\n#pragma GCC target ("arch=x86-64-v3")',
-    "v4": f'{_X86}\n#pragma GCC target ("arch=x86-64-v4")',
+    "v1": f"""{_X86}
+#pragma GCC optimize ("Os", "no-tree-vectorize")
+#define SIMD(...)
+{_called()}
+{_renamed("o")}
+#else
+#define SIMD(...) _Pragma(#__VA_ARGS__)
+#if defined(__aarch64__) /* multiplies and adds at one step */
+{_renamed("q")}
+#endif
+#endif""",
+    "v3": f"""{_X86}
+#pragma GCC target ("arch=x86-64-v3")
+{_renamed("q")}""",
+    "v4": f"""{_X86}
+#pragma GCC target ("arch=x86-64-v4")""",
 }
 _END = {"v1": "", "v3": "#endif", "v4": "#endif"}
+_PRAGMA = re.compile(r"#pragma (omp simd.*)")
 
 
 def _for_sorts(bodies: dict[str, str]) -> Iterator[str]:
@@ -376,12 +415,25 @@ def _for_sorts(bodies: dict[str, str]) -> Iterator[str]:
         yield "#pragma GCC push_options"
         yield _BEGIN[sort]
         if sort == "v3":
-            yield from (f"#define {name} {name}q" for name in FUSED)
+            yield from _last_elements(bodies)
         for body, name in bodies.items():
             if sort == _sort_for(name, sort):
-                yield body.replace("NAME", f"{name}_{sort}", 1)
+                if sort == "v1":
+                    body = _PRAGMA.sub(r"SIMD(\1)", body)
+                elif tails.is_flat(body):
+                    body = tails.in_steps(body).replace("TAIL", f"{name}_tail")
+                yield body.replace("NAME", f"{name}_{sort}")
         yield _END[sort]
         yield "#pragma GCC pop_options"
+
+
+def _last_elements(bodies: dict[str, str]) -> Iterator[str]:
+    """What loops by whole steps leave, one by one: see Note [Tails]."""
+    yield '#pragma GCC push_options\n#pragma GCC optimize ("Os", "no-tree-vectorize")'
+    for body, name in bodies.items():
+        if tails.is_flat(body) and (text := tails.one_by_one(body)):
+            yield text.replace("TAIL", f"{name}_tail")
+    yield "#pragma GCC pop_options"
 
 
 def _sort_for(name: str, sort: str) -> str:
@@ -428,12 +480,12 @@ def _table(functions: list[str]) -> str:
 
 def c_module(kernels: Iterable[Kernel]) -> str:
     """The text of the whole module."""
-    types = _TYPES.replace("@LIMIT", str(LIMIT))
+    types = (_TYPES + tails.C_ROOMS).replace("@LIMIT", str(LIMIT))
     parts = [_HEAD, c_functions(), c_products(), looks.LOOKS, multithreading.THREADS, types]
     parts += [c_calls(LIMIT, WIDE, INPUTS), moves.c_moves(), halves.c_halves(LIMIT)]
     parts += [scans.c_scans(), c_draws()]
     parts += [members.c_members(), makers.c_makers(), sorting.c_sorting(), margins.c_margins()]
-    parts += [classes.c_classes(), attention.HEAD]
+    parts += [classes.c_classes(), matrices.c_matrices(WIDE_FACTOR), attention.HEAD]
     specs = []
     bodies = dict(attention.bodies())
     calls = attention.c_calls(_table(list(bodies.values())))

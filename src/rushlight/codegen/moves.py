@@ -51,18 +51,21 @@ typedef uint8_t BYTES_OF_ANY u8;
 /* One line, and a matrix that lies the other way round on the other side: a square of it at a time,
    of which both sides stay in the nearest cache. */
 #define LINES(T)                                                                                  \\
+    CLONES static void back_##T(char *restrict to, const char *restrict from, npy_intp n) {        \\
+        T *restrict y = (T *)to;                                                                  \\
+        const T *restrict x = (const T *)from - (n - 1);                                          \\
+        _Pragma("omp simd")                                                                       \\
+        for (npy_intp i = 0; i < n; i++) y[i] = x[n - 1 - i];                                     \\
+    }                                                                                             \\
     static void line_##T(char *restrict to, npy_intp a, const char *restrict from, npy_intp b, npy_intp n) { \\
         if (a == sizeof(T) && b == 0) {                                                           \\
             const T all = *(const T *)from;                                                       \\
             T *restrict y = (T *)to;                                                              \\
             _Pragma("omp simd")                                                                   \\
             for (npy_intp i = 0; i < n; i++) y[i] = all;                                          \\
-        } else if (a == sizeof(T) && b == -(npy_intp)sizeof(T)) {                                 \\
-            T *restrict y = (T *)to;                                                              \\
-            const T *restrict x = (const T *)from - (n - 1);                                      \\
-            _Pragma("omp simd")                                                                   \\
-            for (npy_intp i = 0; i < n; i++) y[i] = x[n - 1 - i];                                 \\
-        } else                                                                                    \\
+        } else if (a == sizeof(T) && b == -(npy_intp)sizeof(T))                                   \\
+            back_##T(to, from, n);                                                                \\
+        else                                                                                      \\
             for (npy_intp i = 0; i < n; i++, to += a, from += b) *(T *)to = *(const T *)from;     \\
     }                                                                                             \\
     static void turn_##T(char *to, npy_intp a, const char *from, npy_intp b, npy_intp rows, npy_intp n) { \\

@@ -10,6 +10,7 @@ from typing import Any, Final
 
 import numpy as np
 
+from rushlight import dtypes
 from rushlight.arrays.layouts import arrange, lay_out
 from rushlight.core.elementwise import elementwise
 from rushlight.core.grad_mode import quick_mode, state
@@ -26,7 +27,7 @@ from rushlight.core.graph import (
 )
 from rushlight.core.low_precision import BF16, F16, in_float32
 from rushlight.core.observer import observer
-from rushlight.core.record import rescue, save_values
+from rushlight.core.record import compute, rescue, save_values
 from rushlight.core.saved.packed import refuse_inference
 from rushlight.core.transforms.stack import stack
 from rushlight.core.views.history import edge_of_view
@@ -118,6 +119,8 @@ def unary(op: Any, a: TensorBase) -> Any:
     if not (dtype is _F32 or dtype is _F64):
         if dtype is BF16 or dtype is F16:
             return in_float32(op, (a,), record)
+        if dtype is _I64 and type(x) is _ndarray:
+            return _of_integers(op, a)
         return elementwise(op, (a,))
     known: Op = op
     kernel = known.forward_kernel
@@ -158,6 +161,23 @@ def unary(op: Any, a: TensorBase) -> Any:
     return t
 
 
+def _of_integers(op: Any, a: TensorBase) -> Any:
+    """`op` of one tensor of int64, where nothing is promoted: such as what is left after division
+    by a number. No gradient comes to integers."""
+    if state.active != 0 or stack.batches != 0 or stack.tangents != 0 or op.promotion == "float":
+        return elementwise(op, (a,))
+    op.check(dtypes.int64)
+    op.check_operands((a,))
+    x = a._array
+    y = normal(compute(op, (x,)))
+    if not in_rows(a, x):
+        y = lay_out(op, y, (x,))
+    t = wrap(y)
+    if observer.applied is not None:
+        observer.applied.append((op, (a,), t))
+    return t
+
+
 def binary(op: Any, a: Any, b: Any) -> Any:
     """`op` of two operands, element by element; either may be a Python number."""
     if isinstance(a, TensorBase):
@@ -186,16 +206,16 @@ def plain_pair(a: TensorBase, b: TensorBase) -> bool:
 def compute_binary(op: Op, xa: Any, xb: Any) -> Any:
     """The raw result of two operands: by the op's kernel, or else by its rule."""
     kernel = op.forward_kernel
-    if kernel is not None:
-        if kernel is UNSOUGHT:
-            op.seek_kernels()
-            kernel = op.forward_kernel
-        made = None if kernel is None else kernel(xa, xb)
-        if made is not None:
-            return made
+    if kernel is UNSOUGHT:
+        op.seek_kernels()
+        kernel = op.forward_kernel
+    y: Any = None
     state.busy = True
     try:
-        y = op.forward_binary(xa, xb)
+        if kernel is not None:
+            y = kernel(xa, xb)  # some ask NumPy, which may have something to say
+        if y is None:
+            y = op.forward_binary(xa, xb)
     except BaseException as error:
         y = rescue(op, error, (xa, xb))
     state.busy = False

@@ -354,6 +354,7 @@ class OpSpec:
         self.settles: bool = cls.lies != ""
         self.in_rows: bool = cls.lies == "rows"
         self.spread: bool = cls.lies == "operands"
+        self.few_axes: bool = cls.lies in ("channels", "stacked")  # of less than four axes: in rows
 
 
 class View:

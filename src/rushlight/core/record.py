@@ -96,17 +96,16 @@ def compute(op: Any, raws: tuple[Any, ...]) -> Any:
             return level.compute(op, raws)
     known: Op = op
     kernel = known.forward_kernel
-    if kernel is not None:
-        if kernel is UNSOUGHT:
-            known.seek_kernels()
-            kernel = known.forward_kernel
-        if kernel is not None:
-            made = kernel(*raws)
-            if made is not None:
-                return made
+    if kernel is UNSOUGHT:
+        known.seek_kernels()
+        kernel = known.forward_kernel
+    y: Any = None
     state.busy = True
     try:
-        y = op.forward(*raws)
+        if kernel is not None:
+            y = kernel(*raws)  # some ask NumPy, which may have something to say
+        if y is None:
+            y = op.forward(*raws)
     except BaseException as error:
         y = rescue(op, error, raws)
     state.busy = False
@@ -145,7 +144,9 @@ def apply(op: Any, *xs: Any) -> Any:
         isinstance(y, _generic)
         or (
             type(y) is _ndarray
-            and (plan.in_rows or (plan.spread and all_in_rows(xs)))
+            and (
+                plan.in_rows or (plan.few_axes and y.ndim < 4) or (plan.spread and all_in_rows(xs))
+            )
             and y.flags.c_contiguous
         )
     ):
@@ -169,7 +170,12 @@ def apply_one(op: Any, a: TensorBase) -> Any:
     y = compute(op, (x,))
     plan: OpSpec = op.plan
     if plan.settles and not (
-        isinstance(y, _generic) or (plan.in_rows and type(y) is _ndarray and y.flags.c_contiguous)
+        isinstance(y, _generic)
+        or (
+            type(y) is _ndarray
+            and (plan.in_rows or (plan.few_axes and y.ndim < 4))
+            and y.flags.c_contiguous
+        )
     ):
         y = lay_out(op, y, (x,))
     if isinstance(y, tuple):

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 from typing import Any, ClassVar, Final
 
 from rushlight import dtypes
+from rushlight.arrays import kernels
 from rushlight.arrays.fused import add_to
 from rushlight.arrays.vocabulary import cast, low_precision, reduce_sum, reshape, swap
 from rushlight.core.dispatch import columns_of
@@ -101,6 +102,10 @@ class Addmm(AddProduct):
     def __init__(self, beta: Any = 1, alpha: Any = 1, columns: int = 0) -> None:
         super().__init__(beta, alpha)
         self.columns = columns  # as in `Mm`
+
+    def mover(self, rule: str) -> Any:
+        plain = rule == "forward" and self.beta == 1 and self.alpha == 1
+        return kernels.multiplied if plain else None
 
     def times(self, a: Any, b: Any) -> Any:
         return matmul_wide(a, b)
@@ -393,7 +398,7 @@ def _export(
         return compute(input, a, b, beta, alpha, None, True)
 
     doc = describe(f"beta * input + alpha * {text}.", f"torch.{name}({example})", shown)
-    function()(variant(add, name, doc, a=first, b=second))
+    function(settles=True)(variant(add, name, doc, a=first, b=second))
     itself = "input" if free else "self"
     doc = describe(f"In-place version of `{name}`.")
     function(free=free)(variant(write, f"{name}_", doc, input=itself, a=first, b=second))

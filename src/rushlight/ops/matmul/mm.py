@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import Any, ClassVar, Final
 
 from rushlight import dtypes
+from rushlight.arrays import kernels
 from rushlight.arrays.vocabulary import matrices, narrow_matmul, reduce_sum, reshape, swap, turned
 from rushlight.core.dispatch import binary, columns_of
 from rushlight.core.families import Bilinear, conj, is_complex
@@ -107,6 +108,9 @@ class Mm(Bilinear):
         super().__init__()
         self.columns = columns  # no parameter: the result does not depend on it
 
+    def mover(self, rule: str) -> Any:
+        return kernels.multiplied if rule == "forward" else None
+
     def forward(self, a: Any, b: Any) -> Any:
         return matrices(a, b) if a.dtype.itemsize >= 4 else narrow_matmul(a, b)
 
@@ -186,6 +190,9 @@ class Dot(Bilinear):
     saves = ("self", "tensor")
     reads: ClassVar = {0: ("tensor",), 1: ("self",)}
     vmap_rule = batch_leading
+
+    def mover(self, rule: str) -> Any:
+        return kernels.multiplied_vectors if rule == "forward" else None
 
     def forward(self, a: Any, b: Any) -> Any:
         return vec_vec(a, b)

@@ -1,0 +1,85 @@
+"""Products of matrices and vectors by the compiled function: as NumPy's, or none."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import rushlight as torch
+from rushlight.arrays import kernels
+
+pytestmark = pytest.mark.skipif(kernels._module is None, reason="there are no kernels")
+
+
+def made(kind: str, *shape: int) -> Any:
+    return np.random.default_rng(len(shape)).standard_normal(shape).astype(kind)
+
+
+@pytest.mark.parametrize("kind", ("f4", "f8"))
+def test_products(kind: str) -> None:
+    a, b, wide = made(kind, 5, 7), made(kind, 7, 3), made(kind, 14, 10)
+    tolerance = 1e-5 if kind == "f4" else 1e-13
+    for x, y in ((a, b), (b.T, a.T), (a[::2], wide[::2, 1:4]), (a[:0], b)):
+        z = kernels.multiplied(x, y)
+        assert z.dtype == kind and z.flags.c_contiguous
+        np.testing.assert_allclose(z, x @ y, rtol=tolerance, atol=tolerance)
+    for term in (made(kind, 3), made(kind, 5, 3), made(kind, 3, 5).T, made(kind, 5, 6)[:, ::2]):
+        z = kernels.multiplied(term, a, b)
+        np.testing.assert_allclose(z, term + a @ b, rtol=tolerance, atol=tolerance)
+    for x, y in ((a[0], b[:, 1]), (a[0, :0], b[:0, 1]), (wide[::2, 1], wide[:7, 2])):
+        z = kernels.multiplied_vectors(x, y)
+        assert z.dtype == kind and z.shape == ()
+        np.testing.assert_allclose(z, x @ y, rtol=tolerance, atol=tolerance)
+
+
+def test_what_it_leaves() -> None:
+    """Other dtypes and shapes, terms that must be broadcast further, and wide factors."""
+    a, b = made("f4", 5, 7), made("f4", 7, 3)
+    for args in (
+        (a, b.astype("f8")), (a.astype("i8"), b.astype("i8")), (a, a), (a, b[:, 0]), (a[None], b),
+        (made("f4", 1), a, b), (made("f4", 1, 3), a, b), (made("f4"), a, b), (a[0, 0], a, b),
+        (a, made("f4", 7, kernels.WIDE_FACTOR)), (a.astype(">f4"), b), (1.0, b), (a,),
+        (a[0], a[0], a[0]), (a[0], a[0]),
+    ):  # fmt: skip
+        assert kernels.multiplied(*args) is None
+    for args in ((a, a), (a[0], b[0]), (a[0], a[0].astype("f8")), (a[0],), (a[0], 1.0)):
+        assert kernels.multiplied_vectors(*args) is None
+
+
+def test_nothing_is_said_about_infinities() -> None:
+    """NumPy warns of what PyTorch does not; here warnings are errors."""
+    x = torch.tensor([[-torch.inf, 1.0], [2.0, 3.0]])
+    for y in (x @ x @ x, torch.addmm(x, x @ x, x), torch.mm(x, x @ x)):
+        assert y.isnan().any()
+    assert (x[0] @ (x[0] * torch.tensor([0.0, 1.0]))).isnan()
+
+
+def test_addmm_again() -> None:
+    """A call that was made before takes other numbers, and other factors for what they are."""
+    for seed in range(3):
+        torch.manual_seed(seed)
+        x, a, b = torch.randn(4), torch.randn(2, 3), torch.randn(3, 4)
+        for beta, alpha in ((1, 1), (0.5, 2), (0, 1)):
+            y = torch.addmm(x, a, b, beta=beta, alpha=alpha)
+            expected = beta * x.numpy() + alpha * (a.numpy() @ b.numpy())
+            np.testing.assert_allclose(y.numpy(), expected, rtol=1e-5, atol=1e-6)
+    with pytest.raises(RuntimeError, match="mat1 and mat2 shapes cannot be multiplied"):
+        torch.addmm(x, b, a)
+
+
+def test_what_is_left_of_integers() -> None:
+    """One tensor of int64 and a number, whichever way it lies, and what is refused."""
+    x = torch.arange(-6, 6).reshape(3, 4)
+    for t in (x, x.t(), x[:, ::2], x[0, 0]):
+        for number in (4, -5, True):
+            y = t % number
+            assert y.dtype is torch.int64
+            assert y.tolist() == (t.numpy() % int(number)).tolist()
+    assert (x % 2.5).dtype is torch.float32
+    assert torch.func.vmap(lambda r: r % 3)(x).tolist() == (x.numpy() % 3).tolist()
+    with torch.inference_mode():
+        assert (x % 3).is_inference()
+    with pytest.raises(RuntimeError, match="ZeroDivisionError"):
+        x % 0
