@@ -206,14 +206,20 @@ def plain_pair(a: TensorBase, b: TensorBase) -> bool:
 def compute_binary(op: Op, xa: Any, xb: Any) -> Any:
     """The raw result of two operands: by the op's kernel, or else by its rule."""
     kernel = op.forward_kernel
-    if kernel is UNSOUGHT:
-        op.seek_kernels()
-        kernel = op.forward_kernel
+    if kernel is not None:
+        if kernel is UNSOUGHT:
+            op.seek_kernels()
+            kernel = op.forward_kernel
+        if kernel is not None and not op.kernel_may_warn:
+            made = kernel(xa, xb)
+            if made is not None:
+                return made
+            kernel = None
     y: Any = None
     state.busy = True
     try:
         if kernel is not None:
-            y = kernel(xa, xb)  # some ask NumPy, which may have something to say
+            y = kernel(xa, xb)
         if y is None:
             y = op.forward_binary(xa, xb)
     except BaseException as error:

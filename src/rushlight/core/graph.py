@@ -42,7 +42,7 @@ from typing import Any, ClassVar, Final, Self
 
 import numpy as np
 
-from rushlight.arrays.kernels import kernel_of
+from rushlight.arrays.kernels import is_expression, kernel_of
 from rushlight.core.call_site import Where
 from rushlight.core.grad_mode import COMPILED, _lock, state
 from rushlight.core.observer import observer
@@ -239,6 +239,7 @@ class Op:
         self.plan: OpSpec = spec_for(type(self))
         self.forward_kernel: Any = UNSOUGHT
         self.vjp_kernel: Any = UNSOUGHT
+        self.kernel_may_warn: bool = False  # it asks NumPy: the linear algebra under it, say
         self.for_one_layout: bool = False  # applied to arrays of one layout only: `core.recall`
         self.kept_rules: dict[Any, Any] | None = None  # `core.recall_rules`
         if len(values) > len(self.params):
@@ -249,6 +250,9 @@ class Op:
     def seek_kernels(self) -> None:
         """Find the compiled functions of the rules, or None; once, before the op is first run."""
         self.forward_kernel = kernel_of(self, "forward")
+        self.kernel_may_warn = self.forward_kernel is not None and not is_expression(
+            self.forward_kernel
+        )
         self.vjp_kernel = kernel_of(self, "vjp")
 
     def vjp_kernel_for(self, shape: tuple[int, ...]) -> Any:

@@ -96,14 +96,20 @@ def compute(op: Any, raws: tuple[Any, ...]) -> Any:
             return level.compute(op, raws)
     known: Op = op
     kernel = known.forward_kernel
-    if kernel is UNSOUGHT:
-        known.seek_kernels()
-        kernel = known.forward_kernel
+    if kernel is not None:
+        if kernel is UNSOUGHT:
+            known.seek_kernels()
+            kernel = known.forward_kernel
+        if kernel is not None and not known.kernel_may_warn:
+            made = kernel(*raws)
+            if made is not None:
+                return made
+            kernel = None
     y: Any = None
     state.busy = True
     try:
         if kernel is not None:
-            y = kernel(*raws)  # some ask NumPy, which may have something to say
+            y = kernel(*raws)
         if y is None:
             y = op.forward(*raws)
     except BaseException as error:
