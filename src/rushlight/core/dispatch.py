@@ -210,16 +210,12 @@ def compute_binary(op: Op, xa: Any, xb: Any) -> Any:
         if kernel is UNSOUGHT:
             op.seek_kernels()
             kernel = op.forward_kernel
-        if kernel is not None and not op.kernel_may_warn:
-            made = kernel(xa, xb)
-            if made is not None:
-                return made
-            kernel = None
-    y: Any = None
+        made = None if kernel is None or op.kernel_may_warn else kernel(xa, xb)
+        if made is not None:
+            return made
     state.busy = True
     try:
-        if kernel is not None:
-            y = kernel(xa, xb)
+        y = op.forward_kernel(xa, xb) if op.kernel_may_warn else None
         if y is None:
             y = op.forward_binary(xa, xb)
     except BaseException as error:

@@ -100,16 +100,12 @@ def compute(op: Any, raws: tuple[Any, ...]) -> Any:
         if kernel is UNSOUGHT:
             known.seek_kernels()
             kernel = known.forward_kernel
-        if kernel is not None and not known.kernel_may_warn:
-            made = kernel(*raws)
-            if made is not None:
-                return made
-            kernel = None
-    y: Any = None
+        made = None if kernel is None or known.kernel_may_warn else kernel(*raws)
+        if made is not None:
+            return made
     state.busy = True
     try:
-        if kernel is not None:
-            y = kernel(*raws)
+        y = known.forward_kernel(*raws) if known.kernel_may_warn else None
         if y is None:
             y = op.forward(*raws)
     except BaseException as error:
