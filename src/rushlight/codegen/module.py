@@ -140,6 +140,15 @@ static PyObject *call_kernel(PyObject *self, PyObject *const *args, size_t nargs
     return call_typed(kernel, args, count);
 }
 
+/* The same, for a rule that says something of its own about halves. */
+static PyObject *call_wide(PyObject *self, PyObject *const *args, size_t nargsf, PyObject *names)
+{
+    const Kernel *kernel = (const Kernel *)self;
+    const Py_ssize_t count = PyVectorcall_NARGS(nargsf);
+    if (names != NULL || count != kernel->spec->count) Py_RETURN_NONE;
+    return call_typed(kernel, args, count);
+}
+
 /* Run a kernel over arrays of one shape whose last axes, at least, lie in one piece; all axes, if
    there are numbers among the inputs: where `all` has no array. */
 static int run_strided(const Kernel *kernel, PyArrayObject **all, const double *numbers, int count, int results, int which)
@@ -244,6 +253,7 @@ static Kernel *new_kernel(const Spec *spec) {
 static Kernel *same_kernel(const Kernel *kernel) {
     Kernel *made = new_kernel(kernel->spec);
     if (made == NULL) return NULL;
+    made->call = kernel->call;
     made->keeps = kernel->keeps;
     made->axes = kernel->axes;
     memcpy(made->axis, kernel->axis, sizeof(made->axis));
@@ -290,6 +300,12 @@ static PyObject *bind_kernel(PyObject *self, PyObject *const *args, Py_ssize_t c
     return (PyObject *)kernel;
 }
 
+static PyObject *wide_kernel(PyObject *self, PyObject *none) {
+    Kernel *kernel = same_kernel((Kernel *)self);
+    if (kernel) kernel->call = call_wide;
+    return (PyObject *)kernel;
+}
+
 static PyObject *show_kernel(PyObject *self) {
     return PyUnicode_FromFormat("<kernel %%s>", ((Kernel *)self)->spec->name);
 }
@@ -298,6 +314,7 @@ static PyMethodDef kernel_methods[] = {
     {"bind", (PyCFunction)(void (*)(void))bind_kernel, METH_FASTCALL, "The kernel with these parameters."},
     {"over", (PyCFunction)(void (*)(void))over_axes, METH_FASTCALL,
      "over(axes, keeps): the kernel that reduces these axes, None for all."},
+    {"wide", wide_kernel, METH_NOARGS, "The kernel for float32 and float64 alone."},
     {"into", (PyCFunction)(void (*)(void))write_into, METH_FASTCALL,
      "into(results, *inputs): write the results into these arrays; whether it could."},
     {NULL, NULL, 0, NULL}

@@ -53,7 +53,8 @@ static void *wait_for_work(void *last_seen) {
         while (job == seen) pthread_cond_wait(&wake, &lock);
         seen = job;
         const int joins = open_to_workers;
-        active += joins;
+        /* one that leaves does not hold the lock */
+        if (joins) __atomic_fetch_add(&active, 1, __ATOMIC_RELAXED);
         pthread_mutex_unlock(&lock);
         if (!joins) continue;
         take_parts();

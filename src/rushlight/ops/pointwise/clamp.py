@@ -52,6 +52,7 @@ class ClampNumbers(Through, Clamping):
     name, node, saves = "clamp_numbers", "ClampBackward1", ("self",)
     aten = "clamp.default"
     params: ClassVar[tuple[str, ...]] = ("min", "max")
+    has_rule_for_halves = True  # see `inside`
 
     def __init__(self, min: Any, max: Any) -> None:
         super().__init__()
