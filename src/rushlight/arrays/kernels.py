@@ -154,8 +154,9 @@ def kernel_of(op: Any, rule: str) -> Any:
     inputs = number_of_inputs(op)
     if rule == "forward" or inputs == 1:
         kernel = None if name in _QUICK_IN_NUMPY else _for_op(op, table.get(name))
-        own = kernel is not None and rule == "vjp" and getattr(op, "has_rule_for_halves", False)
-        return kernel.wide() if own else kernel
+        if kernel is not None and rule == "vjp" and getattr(op, "has_rule_for_halves", False):
+            return kernel.wide()
+        return kernel
     found = {}
     for wanted in range(1, 1 << inputs if inputs <= _INPUTS else 0):
         kernel = table.get(f"{name}.{wanted}")
