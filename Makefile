@@ -47,7 +47,8 @@ pure: $(VENV)/.dev ## remove the compiled modules: the sources are what runs
 	@rm -f $(BUILT)
 
 bench: $(VENV)/.torch $(VENV)/.jax $(BUILT) ## time rushlight against PyTorch, JAX and NumPy
-	$(BIN)/python -m bench; first=$$?; $(BIN)/python -m bench.ops && exit $$first
+	status=0; $(BIN)/python -m bench || status=1; $(BIN)/python -m bench.ops || status=1; \
+	  $(BIN)/python -m bench.ops medium large --threads 2 || status=1; exit $$status
 
 attack: $(VENV)/.torch $(BUILT) ## ten minutes of hostile use beside PyTorch, counted
 	$(BIN)/python -m attack $(ATTACK)
@@ -78,6 +79,7 @@ docs: $(VENV)/.docs $(BUILT) ## build the documents into build/docs; a warning i
 wheel: $(VENV)/.dev ## build a wheel, and look at its size
 	@rm -rf build/lib* dist
 	$(BIN)/python -m build --wheel --outdir dist .
+	$(BIN)/python tools/pack_wheel.py dist/*.whl
 	$(BIN)/python tools/check_wheel.py dist/*.whl
 
 clean: ## remove what was built; the virtual environment stays
