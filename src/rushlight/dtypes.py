@@ -111,7 +111,7 @@ class dtype(_Singleton):
 
 
 aliases: Final[dict[str, dtype]] = {}
-_BY_NUMPY: Final[dict[NumpyDtype, dtype]] = {}
+BY_NUMPY: Final[dict[NumpyDtype, dtype]] = {}
 
 _Kind: TypeAlias = Literal["bool", "unsigned", "signed", "float", "complex"]
 
@@ -137,7 +137,7 @@ def _make(
         object.__setattr__(made, field, value)
     for key in (name, *also):
         aliases[key] = made
-    _BY_NUMPY[raw] = made
+    BY_NUMPY[raw] = made
     return made
 
 
@@ -175,7 +175,7 @@ float8_e8m0fnu = _make(
     "float8_e8m0fnu", ml_dtypes.float8_e8m0fnu, "float", "Float8_e8m0fnu", "f8e8m0fnu"
 )
 
-all_dtypes: Final[tuple[dtype, ...]] = tuple(_BY_NUMPY.values())
+all_dtypes: Final[tuple[dtype, ...]] = tuple(BY_NUMPY.values())
 
 _COMPLEX: Final = {
     float16: complex32, bfloat16: complex64, float32: complex64, float64: complex128
@@ -191,14 +191,14 @@ _INTEGRAL: Final = frozenset(
 
 def of(raw: NumpyDtype) -> dtype:
     """The dtype of a NumPy type, or PyTorch's error where it has none."""
-    found = _BY_NUMPY.get(raw)
+    found = BY_NUMPY.get(raw)
     if found is None:
         raise _unknown(raw)
     return found
 
 
 def _unknown(raw: NumpyDtype) -> Exception:
-    if raw.newbyteorder("=") in _BY_NUMPY:
+    if raw.newbyteorder("=") in BY_NUMPY:
         return ValueError(
             "given numpy array has byte order different from the native byte order. "
             "Conversion between byte orders is currently not supported."

@@ -16,9 +16,16 @@ from rushlight.arrays.batched import Batched
 from rushlight.arrays.device import device
 from rushlight.arrays.host import device_of, is_array, is_scalar, to_host
 from rushlight.core.engine.accumulate_grad import AccumulateGradBase
-from rushlight.core.grad_mode import inference_enabled, state
+from rushlight.core.grad_mode import COMPILED, inference_enabled, state
 from rushlight.core.graph import TensorBase, View, factory, requires_grad, wrap
-from rushlight.core.operators import Operators
+from rushlight.core.operators import (
+    Operators,
+    read_dtype,
+    read_grad,
+    read_ndim,
+    read_requires_grad,
+    read_shape,
+)
 from rushlight.core.operators import table as operators
 from rushlight.core.record import finish
 from rushlight.core.transforms.lift import plain_inside
@@ -196,22 +203,7 @@ class Tensor(Methods, metaclass=TensorClass):
     @property
     def grad(self) -> Tensor | None:
         """The gradient that backward passes have added up; None before the first."""
-        if (
-            self._accumulated_grad is None
-            and self._node is not None
-            and not self._requires_grad
-            and not (self._extra is not None and self._extra.retains)
-        ):
-            warnings.warn(
-                "The .grad attribute of a Tensor that is not a leaf Tensor is being accessed. Its "
-                ".grad attribute won't be populated during autograd.backward(). If you indeed want "
-                "the .grad field to be populated for a non-leaf Tensor, use .retain_grad() on the "
-                "non-leaf Tensor. If you access the non-leaf Tensor by mistake, make sure you "
-                "access the leaf Tensor instead.",
-                UserWarning,
-                stacklevel=2,
-            )
-        grad: Tensor | None = self._accumulated_grad
+        grad: Tensor | None = read_grad(self)
         return grad
 
     @grad.setter
@@ -503,6 +495,31 @@ def _wrapped(x: Any) -> Any:
     return finish(wrap(x)) if is_array(x) else x
 
 
+def _warn_of_no_grad(t: Tensor) -> None:
+    """Of a tensor that is no leaf: its gradient is not kept, unless someone asked for it."""
+    if t._requires_grad or (t._extra is not None and t._extra.retains):
+        return
+    warnings.warn(
+        "The .grad attribute of a Tensor that is not a leaf Tensor is being accessed. Its "
+        ".grad attribute won't be populated during autograd.backward(). If you indeed want "
+        "the .grad field to be populated for a non-leaf Tensor, use .retain_grad() on the "
+        "non-leaf Tensor. If you access the non-leaf Tensor by mistake, make sure you "
+        "access the leaf Tensor instead.",
+        UserWarning,
+        stacklevel=2 if COMPILED else 4,
+    )
+
+
+def _read_by_core() -> None:
+    """Let compiled functions read the attributes that programs read most."""
+    for name, read in (
+        ("shape", read_shape), ("ndim", read_ndim), ("dtype", read_dtype), ("grad", read_grad),
+        ("requires_grad", read_requires_grad),
+    ):  # fmt: skip
+        old: property = vars(Tensor)[name]
+        setattr(Tensor, name, property(read, old.fset, old.fdel, old.__doc__))
+
+
 def _always(value: bool) -> property:
     return property(lambda self: value)
 
@@ -541,6 +558,9 @@ def _attach() -> None:
     setattr(Tensor, "is_meta", property(_is_meta))  # noqa: B010  # the stubs call it a plain bool
     for maker in (tensor_memory._make_subclass,):
         setattr(Tensor, maker.__name__, staticmethod(maker))
+    if COMPILED:
+        _read_by_core()
+    operators.warn_of_no_grad = _warn_of_no_grad
     operators.accepts = lambda x: (
         is_array(x) or is_scalar(x) or isinstance(x, complex) or type(x) is Batched
     )

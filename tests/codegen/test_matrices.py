@@ -34,13 +34,49 @@ def test_products(kind: str) -> None:
         np.testing.assert_allclose(z, x @ y, rtol=tolerance, atol=tolerance)
 
 
+@pytest.mark.parametrize("rows", (7, 8, 64, 128, 129))
+@pytest.mark.parametrize("columns", (127, 128, 257))
+def test_a_batch_times_a_weight(rows: int, columns: int) -> None:
+    """Few rows times a weight that is turned: made as the transposed product."""
+    x, w, bias = made("f4", rows, 70), made("f4", columns, 70), made("f4", columns)
+    for term in ((), (bias,), (made("f4", rows, columns),)):
+        y = kernels.multiplied(*term, x, w.T)
+        assert y.flags.c_contiguous
+        np.testing.assert_allclose(y, x @ w.T + sum(term), rtol=1e-4, atol=1e-4)
+
+
+@pytest.mark.parametrize("columns", range(4))
+@pytest.mark.parametrize("shape", ((3, 4, 5), (64, 70, 300), (100, 90, 200), (0, 2, 3), (2, 0, 3)))
+def test_gradients_of_factors(columns: int, shape: tuple[int, int, int]) -> None:
+    """Each of them wanted or not, and each lying as its factor does."""
+    m, k, n = shape
+    a, b, g = made("f4", m, k), made("f4", k, n), made("f4", m, n)
+    for wanted in range(1, 4):
+        kept = (a if wanted & 2 else None, b if wanted & 1 else None)
+        left, right = kernels.multiplied_back(columns, 2, wanted, g, *kept)
+        assert (left is None, right is None) == (not wanted & 1, not wanted & 2)
+        if left is not None:
+            np.testing.assert_allclose(left, g @ b.T, rtol=1e-4, atol=1e-4)
+            assert left.T.flags.c_contiguous if columns & 1 else left.flags.c_contiguous
+        if right is not None:
+            np.testing.assert_allclose(right, a.T @ g, rtol=1e-4, atol=1e-4)
+            assert right.T.flags.c_contiguous if columns & 2 else right.flags.c_contiguous
+    assert kernels.multiplied_back(columns, 3, 1, g, None, None) == (g, None, None)
+
+
+def test_gradients_that_it_leaves() -> None:
+    a, b, g = made("f4", 3, 4), made("f4", 4, 5), made("f4", 3, 5)
+    for args in ((g, b, a), (g, a[None], b), (g[0], a, b), (g.astype("f2"), a, b), (g, 1.0, b)):
+        assert kernels.multiplied_back(0, 2, 3, *args) is None
+
+
 def test_what_it_leaves() -> None:
-    """Other dtypes and shapes, terms that must be broadcast further, and wide factors."""
+    """Other dtypes and shapes, and terms that must be broadcast further."""
     a, b = made("f4", 5, 7), made("f4", 7, 3)
     for args in (
         (a, b.astype("f8")), (a.astype("i8"), b.astype("i8")), (a, a), (a, b[:, 0]), (a[None], b),
         (made("f4", 1), a, b), (made("f4", 1, 3), a, b), (made("f4"), a, b), (a[0, 0], a, b),
-        (a, made("f4", 7, kernels.WIDE_FACTOR)), (a.astype(">f4"), b), (1.0, b), (a,),
+        (a.astype(">f4"), b), (1.0, b), (a,),
         (a[0], a[0], a[0]), (a[0], a[0]),
     ):  # fmt: skip
         assert kernels.multiplied(*args) is None

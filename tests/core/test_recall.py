@@ -275,3 +275,49 @@ def test_threads() -> None:
     for t in threads:
         t.join()
     assert not wrong
+
+
+# --- Note [What is worth keeping] -----------------------------------------------------------------
+def memo_of(fn: Any) -> Any:
+    return next(c.cell_contents for c in fn.__closure__ if isinstance(c.cell_contents, recall.Memo))
+
+
+def test_a_signature_is_kept_when_it_is_met_again() -> None:
+    memo = memo_of(torch.Tensor.cumprod)
+    memo.calls.clear()
+    memo.met.clear()
+    for n in range(1, 6):
+        torch.ones(n, 7).cumprod(1)
+    assert not memo.calls and len(memo.met) == 5
+    torch.ones(3, 7).cumprod(1)
+    assert len(memo.calls) == 1 and len(memo.met) == 4
+
+
+def test_the_oldest_is_forgotten() -> None:
+    memo = memo_of(torch.Tensor.cumprod)
+    for n in range(1, 700):
+        for _ in range(2):
+            torch.ones(n).cumprod(0)
+    assert len(memo.calls) == 512 and len(memo.met) <= 512
+    assert any(699 in shape for key in memo.calls for shape in key if isinstance(shape, tuple))
+
+
+@pytest.mark.parametrize("name", ["sum", "mean", "softmax", "log_softmax"])
+def test_an_op_is_kept_for_all_sizes_of_a_rank(name: str) -> None:
+    """Results, gradients and errors are those of calls that nothing is known of."""
+    for shape in [(2, 3), (4, 1), (1, 5), (2, 3), (0, 3), (3, 0), (2, 3, 4), (5,), (2, 6, 4), (1,)]:
+        for dim in (0, -1, 1):
+            x = torch.arange(float(torch.Size(shape).numel())).reshape(shape).requires_grad_()
+            found = [told(name, x, dim, forget) for forget in (False, True)]
+            assert str(found[0]) == str(found[1])
+
+
+def told(name: str, x: Any, dim: int, forget: bool) -> Any:
+    if forget:
+        recall.forget_calls()
+    try:
+        y = getattr(x, name)(dim)
+    except IndexError as error:
+        return str(error)
+    (g,) = torch.autograd.grad((y * y).sum(), x)
+    return y.shape, y.tolist(), y.grad_fn.name(), g.tolist()

@@ -8,12 +8,11 @@ import pickle
 import pydoc
 import subprocess
 import sys
-from types import FunctionType
 from typing import Any
 
 import rushlight as torch
 from rushlight.ops.argument_words import words
-from rushlight.ops.registry import functions, methods, namespaces
+from rushlight.ops.registry import functions, is_function, methods, namespaces
 
 MODULES = (
     "autograd", "autograd.functional", "func", "nn.init", "nn.utils", "utils.checkpoint", "testing",
@@ -31,7 +30,7 @@ def everything() -> dict[str, Any]:
         module = importlib.import_module(f"rushlight.{space}")
         for name in getattr(module, "__all__", None) or dir(module):
             fn = getattr(module, name)
-            if isinstance(fn, FunctionType) and name[0] != "_" and "__signature__" in vars(fn):
+            if is_function(fn) and name[0] != "_" and "__signature__" in vars(fn):
                 found[f"{space}.{name}"] = fn
     return found
 
@@ -56,7 +55,7 @@ def test_every_function_tells_its_arguments() -> None:
     assert len(ALL) > 1000
     lacking = []
     for name, fn in ALL.items():
-        if not isinstance(fn, FunctionType):
+        if not is_function(fn):
             continue
         signature = inspect.signature(fn)
         parameters = signature.parameters

@@ -32,7 +32,7 @@ from rushlight.core.transforms.stack import stack
 from rushlight.locks import lock
 from rushlight.ops.overriding import before_switching, code_calling
 from rushlight.ops.pointwise.cast import ToCopy
-from rushlight.ops.registry import functions, methods, namespaces
+from rushlight.ops.registry import functions, is_function, methods, namespaces
 
 
 class Setting:
@@ -266,5 +266,5 @@ def _find() -> None:
                 home, _, last = name.rpartition(".")
                 for place in (namespaces.get(home, {}),) if home else places:
                     found = place.get(last)
-                    if isinstance(found, FunctionType):
+                    if is_function(found):
                         _policies.setdefault(found, {})[device] = policy

@@ -57,9 +57,9 @@ nll_back: Final[Any] = getattr(_module, "nll_back", _is_absent)
 # Running sums: Note [Running sums] in `codegen.scans`.
 running: Final[Any] = getattr(_module, "running", _is_absent)
 products_of_others: Final[Any] = getattr(_module, "products_of_others", _is_absent)
-# Products of matrices, but those by factors of WIDE_FACTOR columns: `codegen.matrices`.
-WIDE_FACTOR: Final = 128
+# Products of matrices: `codegen.matrices`.
 multiplied: Final[Any] = getattr(_module, "multiplied", _is_absent)
+multiplied_back: Final[Any] = getattr(_module, "multiplied_back", _is_absent)
 multiplied_vectors: Final[Any] = getattr(_module, "multiplied_vectors", _is_absent)
 # Convolutions that move by 1: Note [Shifted products] in `codegen.products`.
 correlate: Final[Any] = getattr(_module, "correlate", _is_absent)
@@ -68,7 +68,20 @@ correlate_weight: Final[Any] = getattr(_module, "correlate_weight", _is_absent)
 Twister: Final[Any] = getattr(_module, "Twister", None)
 if Twister is not None:
     draw_with(Twister)
+# Where the user's code is: `codegen.call_site`; None where there are no kernels.
+offset_in: Final[Any] = getattr(_module, "offset_in", None)
+# Functions that ask compiled code first: Note [Public functions] in `codegen.public_function`.
+PublicFunction: Final[Any] = getattr(_module, "PublicFunction", None)
 _look: Final[Any] = getattr(_module, "look", _is_absent)
+# Views: `codegen.strides`.
+view_transpose: Final[Any] = getattr(_module, "view_transpose", _is_absent)
+view_permute: Final[Any] = getattr(_module, "view_permute", _is_absent)
+view_select: Final[Any] = getattr(_module, "view_select", _is_absent)
+view_slice: Final[Any] = getattr(_module, "view_slice", _is_absent)
+view_unsqueeze: Final[Any] = getattr(_module, "view_unsqueeze", _is_absent)
+view_squeeze: Final[Any] = getattr(_module, "view_squeeze", _is_absent)
+view_reshape: Final[Any] = getattr(_module, "view_reshape", _is_absent)
+view_expand: Final[Any] = getattr(_module, "view_expand", _is_absent)
 # Copies: `codegen.moves`.
 copied: Final[Any] = getattr(_module, "copied", _is_absent)
 in_new_rows: Final[Any] = getattr(_module, "in_new_rows", _is_absent)
@@ -150,19 +163,54 @@ def kernel_of(op: Any, rule: str) -> Any:
         return mover(rule)
     if _class_of(op).__qualname__ not in _titles:
         return None
+    key = (rule, *_choices_of(op))
+    known = _by_choices.get(key)
+    if known is None:
+        known = _by_choices[key] = (numbers_of(op), _kernels_by_name(op, rule))
+    numbers, kernels = known
+    if not kernels:
+        return None
+    values = [getattr(op, p) for p in numbers]
+    if 0 in kernels:
+        return _for_op(op, kernels[0], values)
+    bound = {wanted: _for_op(op, kernel, values) for wanted, kernel in kernels.items()}
+    return _module.family(number_of_inputs(op), bound)
+
+
+# Of ops that differ in numbers alone, the names of these numbers, and the kernels: by which
+# gradients are wanted, or one under 0. To find them takes longer than to compute on small arrays,
+# and programs make such ops at every step, of a learning rate that falls.
+_by_choices: Final[dict[Any, tuple[list[str], dict[int, Any]]]] = {}
+
+
+def _choices_of(op: Any) -> list[Any]:
+    """What the kernels of an op depend on: its class, and parameters that are no numbers."""
+    cls = _class_of(op)
+    found = [cls, type(op)]
+    for p in cls.params:
+        if p in _AXES:
+            continue
+        value = getattr(op, p)
+        kind = type(value)
+        if kind is float and p not in _CHOICES:
+            found.append(float)
+        elif kind is int and p not in _CHOICES:
+            found.append(1 if value == 1 and _is_factor(op, p) else float)
+        else:
+            found.append(repr(value))
+    return found if not hasattr(op, "choice") else [*found, op.choice()]
+
+
+def _kernels_by_name(op: Any, rule: str) -> dict[int, Any]:
     name = name_of(op, rule)
     inputs = number_of_inputs(op)
     if rule == "forward" or inputs == 1:
-        kernel = None if name in _QUICK_IN_NUMPY else _for_op(op, table.get(name))
+        kernel = None if name in _QUICK_IN_NUMPY else table.get(name)
         if kernel is not None and rule == "vjp" and getattr(op, "has_rule_for_halves", False):
-            return kernel.wide()
-        return kernel
-    found = {}
-    for wanted in range(1, 1 << inputs if inputs <= _INPUTS else 0):
-        kernel = table.get(f"{name}.{wanted}")
-        if kernel is not None:
-            found[wanted] = _for_op(op, kernel)
-    return _module.family(inputs, found) if found else None
+            kernel = kernel.wide()
+        return {} if kernel is None else {0: kernel}
+    every = range(1, 1 << inputs if inputs <= _INPUTS else 0)
+    return {wanted: k for wanted in every if (k := table.get(f"{name}.{wanted}")) is not None}
 
 
 def is_expression(kernel: Any) -> bool:
@@ -170,13 +218,10 @@ def is_expression(kernel: Any) -> bool:
     return type(kernel) is Kernel
 
 
-def _for_op(op: Any, kernel: Any) -> Any:
+def _for_op(op: Any, kernel: Any, numbers: list[Any]) -> Any:
     """A kernel with the numbers and the axes of an op."""
-    if kernel is None:
-        return None
-    numbers = numbers_of(op)
     if numbers:
-        kernel = kernel.bind(*[getattr(op, p) for p in numbers])
+        kernel = kernel.bind(*numbers)
     axes = axes_of(op)
     return kernel if axes is None else kernel.over(axes[0], getattr(op, "keepdim", False))
 

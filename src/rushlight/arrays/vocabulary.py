@@ -462,34 +462,17 @@ def swap(x: Array, a: int, b: int) -> Array:
 
 def matrices(a: Array, b: Array) -> Array:
     """`matmul`, of two matrices or batches of them. For two of NumPy's matrices or vectors `dot` is
-    half a microsecond quicker, and for batches of columns times rows a product of elements takes a
-    third of the time; any other kind of array answers to `matmul`."""
+    half a microsecond quicker, but fills a large result with zeros first; for batches of columns
+    times rows a product of elements takes a third of the time; any other kind of array answers to
+    `matmul`."""
     if type(a) is np.ndarray and type(b) is np.ndarray:
-        if a.ndim == 2 and b.ndim == 2:
-            if b.shape[1] >= kernels.WIDE_FACTOR and _is_batch_times_weight(a, b):
-                y = b.T.dot(a.T).T
-                made = kernels.in_new_rows(y)
-                return y.copy() if made is None else made
+        if a.ndim == 2 and b.ndim == 2 and len(a) * b.shape[1] < 8192:
             return a.dot(b)
         if a.ndim == 1 and b.ndim == 1 and a.dtype.kind == "f":
             return a.dot(b)
         if a.ndim > 2 and b.ndim > 2 and a.shape[-1] == 1 and b.shape[-2] == 1:
             return multiply(a, b)
     return matmul(settled(a), settled(b))  # CuPy's asks no operand that is not its own
-
-
-def _is_batch_times_weight(a: Array, b: Array) -> bool:
-    """Whether a product is that of a layer for a small batch: OpenBLAS takes half to nine tenths of
-    the time for the transposed one, W Xᵀ (8 to 128 rows, 784 x 256, in float32)."""
-    return (
-        8 <= len(a) <= 128
-        and b.shape[1] >= 2 * len(a)
-        and len(b) >= 64
-        and a.dtype == np.float32
-        and b.dtype == np.float32
-        and a.flags.c_contiguous
-        and b.flags.f_contiguous
-    )
 
 
 @primitive

@@ -10,7 +10,7 @@ from rushlight import dtypes
 from rushlight.arrays.batched import Batched
 from rushlight.core.engine.hooks import LeafTable, RemovableHandle, add_to_hooks
 from rushlight.core.grad_mode import _lock, inference_enabled, state
-from rushlight.core.graph import extra_of, hooks_of, retain_on, wrap_alias
+from rushlight.core.graph import extra_of, hooks_of, retain_on
 from rushlight.core.transforms.stack import refuse_inside
 from rushlight.core.views.history import edge_of_view
 from rushlight.dtypes import c_name
@@ -82,17 +82,6 @@ def retain_grad(self: Any) -> None:
         edge_of_view(self)
         extra.retains = True
         retain_on(self, self._node)
-
-
-def detach(self: Any) -> Any:
-    """A tensor on the same memory, outside the graph.
-
-    >>> x = torch.ones(2, requires_grad=True)
-    >>> x.detach().requires_grad
-    False
-    """
-    array = self._array
-    return wrap_alias(detached_array(array) if type(array) is Batched else array, self)
 
 
 def detach_(self: Any) -> Any:
@@ -198,7 +187,7 @@ def _set_volatile(self: Any, value: Any) -> None:
     )
 
 
-for _method in (register_hook, register_post_accumulate_grad_hook, retain_grad, detach, detach_):
+for _method in (register_hook, register_post_accumulate_grad_hook, retain_grad, detach_):
     setattr(Tensor, _method.__name__, _method)
 for _name, _value in {
     "is_inference": _is_inference,

@@ -305,8 +305,7 @@ static void (*const product_@L[SORTS])(const @T *, npy_intp, npy_intp, const @T 
 
 /* turned[t, j] = x[j, t] */
 static void turn_@L(const @T *x, npy_intp row, npy_intp n, npy_intp width, @T *turned, npy_intp wide) {
-    for (npy_intp j = 0; j < n; j++)
-        for (npy_intp t = 0; t < width; t++) turned[t * wide + j] = x[j * row + t];
+    turn_@U((char *)turned, wide * sizeof(@T), (const char *)x, row * sizeof(@T), width, n);
     for (npy_intp t = 0; t < width; t++)
         for (npy_intp j = n; j < wide; j++) turned[t * wide + j] = 0;
 }
@@ -426,5 +425,6 @@ def c_calls(table: str) -> str:
     parts = [_ENTRY.replace("@FUNCTIONS", table), begin]
     for at, (letter, kind) in enumerate(_TYPES.items()):
         text = _HEAD_OF_TYPE.replace("@T", kind).replace("@L", letter)
+        text = text.replace("@U", {"f": "u32", "d": "u64"}[letter])
         parts.append(text.replace("@WHICH", str(at)))
     return "\n".join([*parts, f"/* attention_forward({end}"])

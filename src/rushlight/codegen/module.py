@@ -10,9 +10,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 
-from rushlight.arrays.kernels import WIDE_FACTOR
 from rushlight.codegen import (
     attention,
+    call_site,
     classes,
     halves,
     looks,
@@ -24,6 +24,7 @@ from rushlight.codegen import (
     multithreading,
     scans,
     sorting,
+    strides,
     tails,
 )
 from rushlight.codegen.draws import c_draws
@@ -32,10 +33,11 @@ from rushlight.codegen.language import COUNT, WIDE, c_of, c_of_columns
 from rushlight.codegen.mathematics import FUSED, c_functions
 from rushlight.codegen.memory import c_calls, c_family
 from rushlight.codegen.products import METHODS, c_products
+from rushlight.codegen.public_function import PUBLIC_FUNCTION
 
 _PARTS = (
-    classes, looks, matrices, multithreading, scans, moves, members, makers, sorting, margins,
-    attention,
+    call_site, classes, looks, matrices, multithreading, scans, moves, members, makers, sorting, margins,
+    attention, strides,
 )  # fmt: skip
 LIMIT = COUNT  # of inputs, of outputs, of parameters
 INPUTS = 4  # of an op whose gradients have kernels
@@ -206,33 +208,66 @@ found:
     return 1;
 }
 
-/* kernel.into(results, *inputs): write into arrays that are there, which may be the inputs */
-static PyObject *write_into(PyObject *self, PyObject *const *args, Py_ssize_t count) {
-    const Kernel *kernel = (const Kernel *)self;
+/* Run a kernel on these arrays (and numbers, among the inputs), if it can: 1, or 0 if it cannot. */
+static int run_into(const Kernel *kernel, PyObject *const *results, Py_ssize_t outputs, PyObject *const *given, Py_ssize_t inputs)
+{
     const Spec *spec = kernel->spec;
     PyArrayObject *all[2 * %(limit)d] = {NULL};
     double numbers[2 * %(limit)d] = {0};
-    if (count < 2 || !PyTuple_Check(args[0]) || spec->by_rows) Py_RETURN_FALSE;
-    const Py_ssize_t results = PyTuple_GET_SIZE(args[0]), inputs = count - 1;
-    if (results != (Py_ssize_t)strlen(spec->outputs) || inputs != (Py_ssize_t)strlen(spec->inputs)) Py_RETURN_FALSE;
-    for (Py_ssize_t k = 0; k < results + inputs; k++) {
-        PyObject *given = k < results ? PyTuple_GET_ITEM(args[0], k) : args[k - results + 1];
-        if (k > 0 && k >= results && spec->inputs[k - results] == 'e' && (PyFloat_CheckExact(given) || PyLong_CheckExact(given))) {
-            numbers[k - results] = PyFloat_AsDouble(given);
-            if (numbers[k - results] == -1 && PyErr_Occurred()) { PyErr_Clear(); Py_RETURN_FALSE; }
+    if (spec->by_rows || outputs != (Py_ssize_t)strlen(spec->outputs) || inputs != (Py_ssize_t)strlen(spec->inputs)) return 0;
+    for (Py_ssize_t k = 0; k < outputs + inputs; k++) {
+        PyObject *x = k < outputs ? results[k] : given[k - outputs];
+        if (k > 0 && k >= outputs && spec->inputs[k - outputs] == 'e' && (PyFloat_CheckExact(x) || PyLong_CheckExact(x))) {
+            numbers[k - outputs] = PyFloat_AsDouble(x);
+            if (numbers[k - outputs] == -1 && PyErr_Occurred()) { PyErr_Clear(); return 0; }
             continue;
         }
-        if (!PyArray_CheckExact(given)) Py_RETURN_FALSE;
-        PyArrayObject *a = all[k] = (PyArrayObject *)given;
-        if (PyArray_TYPE(a) != PyArray_TYPE(all[0]) || !PyArray_ISALIGNED(a) || !PyArray_ISNOTSWAPPED(a)) Py_RETURN_FALSE;
-        if (k < results && (!PyArray_ISWRITEABLE(a) || spec->outputs[k] != 'e')) Py_RETURN_FALSE;
-        if (PyArray_NDIM(a) != PyArray_NDIM(all[0])) Py_RETURN_FALSE;
+        if (!PyArray_CheckExact(x)) return 0;
+        PyArrayObject *a = all[k] = (PyArrayObject *)x;
+        if (PyArray_TYPE(a) != PyArray_TYPE(all[0]) || !PyArray_ISALIGNED(a) || !PyArray_ISNOTSWAPPED(a)) return 0;
+        if (k < outputs && (!PyArray_ISWRITEABLE(a) || spec->outputs[k] != 'e')) return 0;
+        if (PyArray_NDIM(a) != PyArray_NDIM(all[0])) return 0;
         for (int d = 0; d < PyArray_NDIM(a); d++)
-            if (PyArray_DIM(a, d) != PyArray_DIM(all[0], d)) Py_RETURN_FALSE;
+            if (PyArray_DIM(a, d) != PyArray_DIM(all[0], d)) return 0;
     }
     const int type = PyArray_TYPE(all[0]), which = type == NPY_FLOAT ? 0 : 1;
-    if ((type != NPY_FLOAT && type != NPY_DOUBLE) || spec->functions[processor][which] == NULL) Py_RETURN_FALSE;
-    return PyBool_FromLong(run_strided(kernel, all, numbers, results + inputs, results, which));
+    if ((type != NPY_FLOAT && type != NPY_DOUBLE) || spec->functions[processor][which] == NULL) return 0;
+    return run_strided(kernel, all, numbers, outputs + inputs, outputs, which);
+}
+
+/* kernel.into(results, *inputs): write into arrays that are there, which may be the inputs */
+static PyObject *write_into(PyObject *self, PyObject *const *args, Py_ssize_t count) {
+    if (count < 2 || !PyTuple_Check(args[0])) Py_RETURN_FALSE;
+    PyObject *const *results = ((PyTupleObject *)args[0])->ob_item;
+    return PyBool_FromLong(run_into((const Kernel *)self, results, PyTuple_GET_SIZE(args[0]), args + 1, count - 1));
+}
+
+/* kernel.update(first, *others): lists of arrays; of each set, one from every list, the kernel's
+   results are written into all but the first. Gives the numbers of the sets that it left. */
+static PyObject *update_lists(PyObject *self, PyObject *const *args, Py_ssize_t count) {
+    PyObject *set[%(limit)d], *left = PyList_New(0);
+    if (left == NULL) return NULL;
+    for (Py_ssize_t k = 0; k < count; k++)
+        if (count > %(limit)d || !PyList_CheckExact(args[k]) || PyList_GET_SIZE(args[k]) != PyList_GET_SIZE(args[0])) {
+            Py_DECREF(left);
+            PyErr_SetString(PyExc_TypeError, "update(lists of one length)");
+            return NULL;
+        }
+    for (Py_ssize_t i = 0; count && i < PyList_GET_SIZE(args[0]); i++) {
+        /* held, for other threads may change the lists while the kernel lets them run */
+        for (Py_ssize_t k = 0; k < count; k++) Py_INCREF(set[k] = PyList_GET_ITEM(args[k], i));
+        const int done = run_into((const Kernel *)self, set + 1, count - 1, set, count);
+        for (Py_ssize_t k = 0; k < count; k++) Py_DECREF(set[k]);
+        if (done) continue;
+        PyObject *number = PyLong_FromSsize_t(i);
+        if (number == NULL || PyList_Append(left, number) < 0) {
+            Py_XDECREF(number);
+            Py_DECREF(left);
+            return NULL;
+        }
+        Py_DECREF(number);
+    }
+    return left;
 }
 
 static PyTypeObject Kernel_Type;
@@ -317,6 +352,8 @@ static PyMethodDef kernel_methods[] = {
     {"wide", wide_kernel, METH_NOARGS, "The kernel for float32 and float64 alone."},
     {"into", (PyCFunction)(void (*)(void))write_into, METH_FASTCALL,
      "into(results, *inputs): write the results into these arrays; whether it could."},
+    {"update", (PyCFunction)(void (*)(void))update_lists, METH_FASTCALL,
+     "update(first, *others): the same for lists of arrays; the numbers of those that it left."},
     {NULL, NULL, 0, NULL}
 };
 
@@ -362,6 +399,8 @@ PyMODINIT_FUNC PyInit__kernels(void) {
     find_processor();
     best_processor = processor;
     find_threads();
+    name_of_module = PyUnicode_InternFromString("__name__");
+    if (name_of_module == NULL || !find_matmul()) return NULL;
     if (PyType_Ready(&Kernel_Type) < 0 || PyType_Ready(&Family_Type) < 0 || PyType_Ready(&Look_Type) < 0) return NULL;
     PyObject *module = PyModule_Create(&definition), *table = PyDict_New();
     if (module == NULL || table == NULL) return NULL;
@@ -370,7 +409,7 @@ PyMODINIT_FUNC PyInit__kernels(void) {
         if (kernel == NULL || PyDict_SetItemString(table, spec->name, (PyObject *)kernel) < 0) return NULL;
         Py_DECREF(kernel);
     }
-    if (PyModule_AddObject(module, "table", table) < 0 || !add_draws(module)) return NULL;
+    if (PyModule_AddObject(module, "table", table) < 0 || !add_draws(module) || !add_public(module)) return NULL;
     return module;
 }
 """
@@ -426,8 +465,8 @@ _END = {"v1": "", "v3": "#endif", "v4": "#endif"}
 _PRAGMA = re.compile(r"#pragma (omp simd.*)")
 
 
-def _for_sorts(bodies: dict[str, str]) -> Iterator[str]:
-    """All functions, once for each sort of processors."""
+def _for_sorts(bodies: dict[str, str], texts_of: dict[str, list[str]]) -> Iterator[str]:
+    """All functions, once for each sort of processors, the first time with what they are for."""
     for sort in SORTS:
         yield "#pragma GCC push_options"
         yield _BEGIN[sort]
@@ -436,6 +475,7 @@ def _for_sorts(bodies: dict[str, str]) -> Iterator[str]:
         for body, name in bodies.items():
             if sort == _sort_for(name, sort):
                 if sort == "v1":
+                    yield "\n/* " + "\n   ".join(texts_of.get(name, ["attention"])) + " */"
                     body = _PRAGMA.sub(r"SIMD(\1)", body)
                 elif tails.is_flat(body):
                     body = tails.in_steps(body).replace("TAIL", f"{name}_tail")
@@ -498,26 +538,33 @@ def _table(functions: list[str]) -> str:
 def c_module(kernels: Iterable[Kernel]) -> str:
     """The text of the whole module."""
     types = (_TYPES + tails.C_ROOMS).replace("@LIMIT", str(LIMIT))
-    parts = [_HEAD, c_functions(), c_products(), looks.LOOKS, multithreading.THREADS, types]
+    parts = [_HEAD, c_functions(), c_products(), call_site.CALL_SITE]
+    parts += [PUBLIC_FUNCTION, looks.LOOKS, strides.STRIDES]
+    parts += [multithreading.THREADS, types]
     parts += [c_calls(LIMIT, WIDE, INPUTS), moves.c_moves(), halves.c_halves(LIMIT)]
     parts += [scans.c_scans(), c_draws()]
     parts += [members.c_members(), makers.c_makers(), sorting.c_sorting(), margins.c_margins()]
-    parts += [classes.c_classes(), matrices.c_matrices(WIDE_FACTOR), attention.HEAD]
+    parts += [classes.c_classes(), matrices.C_MATRICES, attention.HEAD]
     specs = []
     bodies = dict(attention.bodies())
     calls = attention.c_calls(_table(list(bodies.values())))
-    # and one function for kernels that do the same
+    texts_of: dict[
+        str, list[str]
+    ] = {}  # what each function is for: kernels that do the same share it
     for kernel in kernels:
         texts = [c_of(kernel, letter, "NAME") for letter in "fd"]
         if kernel.by_columns and not kernel.whole:
             texts += [c_of_columns(kernel, letter, "NAME") for letter in "fd"]
+        names = []
         for at, body in enumerate(texts):
-            texts[at] = body = f"\n/* {kernel.text} */\n{body}"
-            bodies.setdefault(body, f"k{len(bodies)}{'fd'[at % 2]}")
-        specs.append(_spec(kernel, [bodies[body] for body in texts]))
+            names.append(bodies.setdefault(body, f"k{len(bodies)}{'fd'[at % 2]}"))
+            said = texts_of.setdefault(names[-1], [])
+            if kernel.text not in said:
+                said.append(kernel.text)
+        specs.append(_spec(kernel, names))
     fill = {
         "specs": "\n".join(specs), "limit": LIMIT,
         "methods": METHODS + "".join(part.METHODS for part in _PARTS),
         "family": c_family(LIMIT, WIDE, INPUTS),
     }  # fmt: skip
-    return "\n".join([*parts, *_for_sorts(bodies), calls, _TAIL % fill])
+    return "\n".join([*parts, *_for_sorts(bodies, texts_of), calls, _TAIL % fill])

@@ -48,6 +48,7 @@ def in_rows(t: TensorBase, array: Any) -> bool:
         return True
     if type(array) is _ndarray and array.flags.c_contiguous:
         t._contiguous_array = array
+        t._float_kind = 0
         return True
     return False
 
@@ -109,19 +110,25 @@ def columns_of(a: TensorBase, b: TensorBase) -> int:
 def unary(op: Any, a: TensorBase) -> Any:
     """`op` of one tensor, element by element."""
     x = a._array
-    dtype = x.dtype
     record = True
     if state.active != 0:
         how = quick_mode()
         if how < 0:
             return elementwise(op, (a,))
         record = how > 0
-    if not (dtype is _F32 or dtype is _F64):
-        if dtype is BF16 or dtype is F16:
-            return in_float32(op, (a,), record)
-        if dtype is _I64 and type(x) is _ndarray:
-            return _of_integers(op, a)
-        return elementwise(op, (a,))
+    rows = a._contiguous_array is x
+    if not rows or a._float_kind == 0:
+        dtype = x.dtype
+        kind: i64 = 1 if dtype is _F32 else 2 if dtype is _F64 else 0
+        if kind == 0:
+            if dtype is BF16 or dtype is F16:
+                return in_float32(op, (a,), record)
+            if dtype is _I64 and type(x) is _ndarray:
+                return _of_integers(op, a)
+            return elementwise(op, (a,))
+        rows = in_rows(a, x)
+        if rows:
+            a._float_kind = kind
     known: Op = op
     kernel = known.forward_kernel
     if kernel is UNSOUGHT:
@@ -139,7 +146,7 @@ def unary(op: Any, a: TensorBase) -> Any:
         state.busy = False
         if type(y) is not _ndarray:
             y = normal(y)
-    if a._contiguous_array is x or in_rows(a, x):
+    if rows:
         t = wrap(y)
         t._contiguous_array = y
     else:
@@ -194,6 +201,9 @@ def plain_pair(a: TensorBase, b: TensorBase) -> bool:
     """Whether two tensors are float32 or float64 alike, on one device, and no mode is active."""
     xa = a._array
     xb = b._array
+    if a._contiguous_array is xa and b._contiguous_array is xb and a._float_kind != 0:
+        if a._float_kind == b._float_kind:
+            return state.active == 0 or quick_mode() >= 0
     dtype = xa.dtype
     return (
         (dtype is _F32 or dtype is _F64)
@@ -201,6 +211,11 @@ def plain_pair(a: TensorBase, b: TensorBase) -> bool:
         and (state.active == 0 or quick_mode() >= 0)
         and type(xa) is type(xb)
     )
+
+
+def pair_if_plain(op: Op, a: TensorBase, b: TensorBase) -> Any:
+    """`pair` of two tensors that need no promotion; None of all others."""
+    return pair(op, a, b) if plain_pair(a, b) else None
 
 
 def compute_binary(op: Op, xa: Any, xb: Any) -> Any:
@@ -229,32 +244,32 @@ def pair(op: Op, a: TensorBase, b: TensorBase) -> Any:
     the hottest path there is."""
     xa = a._array
     xb = b._array
-    dtype = xa.dtype
     record = True
     if state.active != 0:
         how = quick_mode()
         if how < 0:
             return elementwise(op, (a, b))
         record = how > 0
-    if not (dtype is _F32 or dtype is _F64) or xb.dtype is not dtype or type(xa) is not type(xb):
-        if xb.dtype is dtype and type(xa) is _ndarray:
-            if type(xb) is _ndarray and (
-                (dtype is _I64 and op.plan.whole) or (dtype is _BOOL and op.plan.of_bools)
-            ):
-                return of_integers(op, a, b, xa, xb)
-            if dtype is BF16 or dtype is F16:
-                return in_float32(op, (a, b), record)
-        return elementwise(op, (a, b))
+    rows = a._contiguous_array is xa and b._contiguous_array is xb
+    kind = a._float_kind
+    if not rows or kind == 0 or b._float_kind != kind:  # not seen before, or not alike
+        dtype = xa.dtype
+        kind = 1 if dtype is _F32 else 2 if dtype is _F64 else 0
+        if kind == 0 or xb.dtype is not dtype or type(xa) is not type(xb):
+            return _of_others(op, a, b, dtype, record)
+        rows = in_rows(a, xa) and in_rows(b, xb)
+        if rows:
+            a._float_kind = kind
+            b._float_kind = kind
     y = compute_binary(op, xa, xb)
     plan = op.plan
-    rows = (a._contiguous_array is xa or in_rows(a, xa)) and (
-        b._contiguous_array is xb or in_rows(b, xb)
-    )
     if not rows and plan.spread and not keeps_rows(y, xa, xb):
         y = arrange(y, (xa, xb))
     t = wrap(y)
     if rows:
         t._contiguous_array = y
+        if plan.direct:
+            t._float_kind = kind
     if observer.applied is not None:
         observer.applied.append((op, (a, b), t))
     wants: i64 = 0
@@ -291,6 +306,7 @@ def pair(op: Op, a: TensorBase, b: TensorBase) -> Any:
     node = new_node(op, (ta, tb), None if na == 0 and nb == 0 else (na, nb), wants)
     direct = plan.direct
     if sa is sb or sa == sb:
+        b._shape = sa  # the same object: equal at a glance next time
         node._fits_as_is = direct
         t._shape = sa
         t._shape_of = y
@@ -324,6 +340,20 @@ def pair(op: Op, a: TensorBase, b: TensorBase) -> Any:
     return t
 
 
+def _of_others(op: Op, a: TensorBase, b: TensorBase, dtype: Any, record: bool) -> Any:
+    """`pair` of tensors that are not both float32 or both float64; `dtype` is that of the first."""
+    xa = a._array
+    xb = b._array
+    if xb.dtype is dtype and type(xa) is _ndarray:
+        if type(xb) is _ndarray and (
+            (dtype is _I64 and op.plan.whole) or (dtype is _BOOL and op.plan.of_bools)
+        ):
+            return of_integers(op, a, b, xa, xb)
+        if dtype is BF16 or dtype is F16:
+            return in_float32(op, (a, b), record)
+    return elementwise(op, (a, b))
+
+
 def of_integers(op: Op, a: Any, b: Any, xa: Any, xb: Any) -> Any:
     """An element-wise op of int64s, or of bools, at least one of them a tensor: there is nothing
     to record."""
@@ -345,7 +375,6 @@ def of_integers(op: Op, a: Any, b: Any, xa: Any, xb: Any) -> Any:
 def with_number(op: Op, a: TensorBase, number: Any, swapped: bool) -> Any:
     """An element-wise op of a tensor and a Python number (`swapped`: number first)."""
     x = a._array
-    dtype = x.dtype
     left: Any = number if swapped else a
     right: Any = a if swapped else number
     record = True
@@ -354,21 +383,29 @@ def with_number(op: Op, a: TensorBase, number: Any, swapped: bool) -> Any:
         if how < 0:
             return elementwise(op, (left, right))
         record = how > 0
-    if not (dtype is _F32 or dtype is _F64):
-        if dtype is _I64 and op.plan.whole and type(x) is _ndarray:
-            if type(number) is int and -_FITS < number < _FITS:
-                xa = number if swapped else x
-                xb = x if swapped else number
-                return of_integers(op, left, right, xa, xb)
-        if dtype is BF16 or dtype is F16:
-            return in_float32(op, (left, right), record)
-        return elementwise(op, (left, right))
     xa = number if swapped else x
     xb = x if swapped else number
+    rows = a._contiguous_array is x
+    kind = a._float_kind
+    if not rows or kind == 0:
+        dtype = x.dtype
+        kind = 1 if dtype is _F32 else 2 if dtype is _F64 else 0
+        if kind == 0:
+            if dtype is _I64 and op.plan.whole and type(x) is _ndarray:
+                if type(number) is int and -_FITS < number < _FITS:
+                    return of_integers(op, left, right, xa, xb)
+            if dtype is BF16 or dtype is F16:
+                return in_float32(op, (left, right), record)
+            return elementwise(op, (left, right))
+        rows = in_rows(a, x)
+        if rows:
+            a._float_kind = kind
     y = compute_binary(op, xa, xb)
-    if a._contiguous_array is x or in_rows(a, x):
+    if rows:
         t = wrap(y)
         t._contiguous_array = y
+        if op.plan.direct:
+            t._float_kind = kind
     else:
         if not keeps_rows(y, x, x):
             y = arrange(y, (x,))

@@ -42,7 +42,7 @@ from typing import Any, ClassVar, Final, Self
 
 import numpy as np
 
-from rushlight.arrays.kernels import is_expression, kernel_of
+from rushlight.arrays.kernels import is_expression, kernel_of, offset_in
 from rushlight.core.call_site import Where
 from rushlight.core.grad_mode import COMPILED, _lock, state
 from rushlight.core.observer import observer
@@ -71,6 +71,11 @@ class Storage:
             observer.applied.append(None)  # what is done in place is not done again: `core.recall`
         self.version += 1
         self.when = next_number()
+        offset = known_offset()
+        if offset >= 0:
+            self.code = known.code
+            self.offset = offset
+            return
         frame = caller()
         if frame is not None:
             self.code = frame.f_code
@@ -174,6 +179,7 @@ class TensorBase:
     _shape_of: Any = None
     # the array, if it was seen to lie in memory row by row; outdated likewise
     _contiguous_array: Any = None
+    _float_kind: i64 = 0  # of `_contiguous_array`: 1 for float32, 2 for float64, 0 where not known
 
     def __new__(cls) -> Self:
         # stated so that compiled code can call it directly: half the cost of a call through type
@@ -248,11 +254,14 @@ class Op:
             setattr(self, name, value)
 
     def seek_kernels(self) -> None:
-        """Find the compiled functions of the rules, or None; once, before the op is first run."""
+        """Find the compiled function of `forward`, or None; once, before the op is first run."""
         self.forward_kernel = kernel_of(self, "forward")
         self.kernel_may_warn = self.forward_kernel is not None and not is_expression(
             self.forward_kernel
         )
+
+    def seek_vjp_kernel(self) -> None:
+        """Find that of `vjp`, likewise before its first gradient."""
         self.vjp_kernel = kernel_of(self, "vjp")
 
     def vjp_kernel_for(self, shape: tuple[int, ...]) -> Any:
@@ -361,6 +370,19 @@ class OpSpec:
         self.few_axes: bool = cls.lies in ("channels", "stacked")  # of less than four axes: in rows
 
 
+class PendingOp:
+    """View ops that are made when someone asks for them: for most views nobody does."""
+
+    def __init__(self, steps: list[tuple[Any, tuple[Any, ...]]]) -> None:
+        self.steps = steps  # classes and their parameters
+
+    def make(self) -> tuple[Op, ...]:
+        made: list[Op] = []
+        for kind, params in self.steps:
+            made.append(kind(*params))
+        return tuple(made)
+
+
 class View:
     """How a tensor looks into another: the root it shares memory with, and the way there.
 
@@ -369,34 +391,24 @@ class View:
     the base had; if the base has another now (`t_` does that), or it is None (`resize_` of the
     view), strides tell the way. `how` says what forbids to rebase the
     view's history: "", "no_grad", "inference", "multi-output" or "custom".
-
-    `last` may also be an int, or a slice of ints: what is seen of the first of `rank` axes. Loops
-    over data look at row after row, and hardly anyone asks for the op, which is made then.
     """
 
     def __init__(
-        self,
-        base: TensorBase,
-        last: Any,
-        how: str,
-        version: i64,
-        before: View | None = None,
-        rank: i64 = 0,
+        self, base: TensorBase, last: Any, how: str, version: i64, before: View | None = None
     ) -> None:
         self.base = base
-        self._last: Any = last
+        self._last: Any = last  # a tuple of ops, or a `PendingOp`
         self.how = how
         self.version = version
         self.before = before
         self.origin: Any = base._array if before is None else before.origin
-        self.rank: i64 = rank
 
     @property
     def last(self) -> tuple[Op, ...]:
         """The view ops that lead here from the view that this one was made from."""
         found = self._last
-        if not isinstance(found, tuple):
-            found = (part_ops.make(found, -self.rank),)
+        if isinstance(found, PendingOp):
+            found = found.make()
             self._last = found
         ops: tuple[Op, ...] = found
         return ops
@@ -415,16 +427,6 @@ class View:
         for at in range(len(parts) - 1, -1, -1):
             ops.extend(parts[at])
         return tuple(ops)
-
-
-class PartOps:
-    """How ops are made that show a part of an axis, filled in by `ops.view.select`."""
-
-    def __init__(self) -> None:
-        self.make: Any = None  # make(int or slice, dim) -> op
-
-
-part_ops: Final = PartOps()
 
 
 @mypyc_attr(allow_interpreted_subclasses=True)
@@ -494,6 +496,7 @@ class Factory:
 
 factory: Final = Factory()
 _frame: Final = sys._getframe
+_offset_in: Final[Any] = offset_in if COMPILED else None  # interpreted code has frames of its own
 _numbers: Final = count(1)
 _generic: Final = np.generic
 _asarray: Final = np.asarray
@@ -718,6 +721,16 @@ def caller(own: int = 1) -> FrameType | None:
     return None
 
 
+def known_offset() -> int:
+    """The instruction that runs of `known.code`; -1 if the user's innermost frame runs another.
+    Loops come from the same code again and again."""
+    code = known.code
+    if _offset_in is None or code is None:
+        return -1
+    offset = _offset_in(code)
+    return -1 if offset is None else offset
+
+
 def here() -> Where:
     """The user's line that is running now."""
     frame = caller()
@@ -742,16 +755,14 @@ def new_node(op: Any, next_edges: tuple[Any, ...], nrs: tuple[int, ...] | None, 
 def place(node: Node) -> None:
     """Give a node its number, and the user's line that runs now."""
     node._seq_nr = next_number()
-    frame: FrameType | None = _frame() if COMPILED else None
-    code = None if frame is None else frame.f_code
-    if frame is not None and code is not known.code:  # a public function's, most likely
-        frame = frame.f_back
-        code = None if frame is None else frame.f_code
-    if code is None or code is not known.code:  # loops come from the same code again and again
-        frame = caller(3)
-        code = None if frame is None else frame.f_code
+    offset = -1 if _offset_in is None else known_offset()
+    if offset >= 0:
+        node._code = known.code
+        node._code_offset = offset
+        return
+    frame = caller(3)
     if frame is not None:
-        node._code = code
+        node._code = frame.f_code
         node._code_offset = frame.f_lasti
 
 

@@ -8,9 +8,12 @@ here.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Final
+
+import numpy as np
 
 from rushlight.arrays import vocabulary as v
+from rushlight.arrays.kernels import sum_over
 from rushlight.core.engine.accumulate_grad import AccumulateGradBase
 from rushlight.core.fp_warnings import quietly
 from rushlight.core.grad_mode import state, within
@@ -27,6 +30,8 @@ from rushlight.core.record import apply, recording
 from rushlight.core.saved.packed import Packed, open_packed
 from rushlight.core.saved.saved_values import unpack
 from rushlight.native import i64
+
+_ndarray: Final = np.ndarray
 
 
 def anchor(node: Node, outs: Any, saved: tuple[Any, ...], mark: i64) -> Any:
@@ -153,6 +158,15 @@ def materialise(gs: Any, metas: list[Any]) -> Any:
     return filled
 
 
+def sum_of(g: Any, axes: tuple[int, ...]) -> Any:
+    """The sum over axes, which go: by a kernel where there is one."""
+    if type(g) is _ndarray:
+        made = sum_over(axes, False)(g)
+        if made is not None:
+            return made
+    return v.reduce_sum(g, axes, False)
+
+
 def fit(g: Any, shape: Any, dtype: Any) -> Any:
     """A gradient in the shape and dtype of the input it is for: sum what was broadcast."""
     if shape is not None:
@@ -163,7 +177,10 @@ def fit(g: Any, shape: Any, dtype: Any) -> Any:
             for d in range(len(shape)):
                 if shape[d] == 1 and have[lead + d] != 1:
                     axes.append(lead + d)
-            if axes:
+            if axes and len(axes) == lead:  # a bias, most often: the axes in front
+                g = sum_of(g, tuple(axes))
+                lead = 0
+            elif axes:
                 g = v.reduce_sum(g, tuple(axes), True)
             if lead or g.shape != shape:
                 g = v.reshape(g, shape)

@@ -1,17 +1,24 @@
 """Python's arithmetic operators on tensors: the hottest calls, so they stand in compiled code.
 
-Which op an operator means is not known here: the op table fills `table`.
+Which op an operator means is not known here: the op table fills `table`. The attributes of tensors
+that programs read most are read here too (`read_shape` and its like).
 """
 
 from __future__ import annotations
 
 from typing import Any, Final
 
-from rushlight.core.dispatch import columns_of, pair, plain_pair, unary, with_number
+from rushlight import dtypes
+from rushlight.core.dispatch import binary, columns_of, pair, plain_pair, unary, with_number
 from rushlight.core.elementwise import elementwise
-from rushlight.core.graph import Op, TensorBase
+from rushlight.core.graph import Op, TensorBase, requires_grad, shape_of
 from rushlight.errors import hide_insides
 from rushlight.native import mypyc_attr
+from rushlight.size import Size
+
+_new_tuple: Final[Any] = tuple.__new__
+dtype_of: Final[Any] = dtypes.of
+_by_numpy: Final[dict[Any, Any]] = dtypes.BY_NUMPY
 
 
 class OperatorTable:
@@ -29,6 +36,7 @@ class OperatorTable:
         self.matmul: Any = None  # of tensors that are not two plain matrices
         self.accepts: Any = None  # accepts(x): may x stand next to a tensor?
         self.foreign: Any = None  # foreign(name, tensor, x): what the operator gives if not
+        self.warn_of_no_grad: Any = None  # `.grad` of a tensor that is no leaf, and has none
 
 
 table: Final = OperatorTable()
@@ -94,3 +102,53 @@ class Operators(TensorBase):
 
     def __neg__(self) -> Any:
         return unary(table.neg, self)
+
+
+# --- operators that are public functions: `ops.operands.attach_operator` --------------------------
+def operate(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """`function` of a tensor and a tensor or a number; None for other operands."""
+    if len(args) != 2 or kwargs or not _is_operand(args[1]):
+        return None
+    return function(args[0], args[1])
+
+
+def operate_reflected(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """The same, with the tensor on the right."""
+    if len(args) != 2 or kwargs or not _is_operand(args[1]):
+        return None
+    return function(args[1], args[0])
+
+
+def compare(op: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """An element-wise op of a tensor and a tensor or a number; None for other operands."""
+    if len(args) != 2 or kwargs or not _is_operand(args[1]):
+        return None
+    return binary(op, args[0], args[1])
+
+
+def _is_operand(x: Any) -> bool:
+    return isinstance(x, TensorBase) or type(x) is float or type(x) is int
+
+
+# --- attributes -----------------------------------------------------------------------------------
+def read_shape(t: TensorBase) -> Any:
+    return _new_tuple(Size, shape_of(t, t._array))
+
+
+def read_ndim(t: TensorBase) -> Any:
+    return int(t._array.ndim)
+
+
+def read_dtype(t: TensorBase) -> Any:
+    raw = t._array.dtype
+    found = _by_numpy.get(raw)
+    return dtype_of(raw) if found is None else found
+
+
+def read_requires_grad(t: TensorBase) -> bool:
+    return requires_grad(t)
+
+
+def read_grad(t: TensorBase) -> Any:
+    found = t._accumulated_grad
+    return table.warn_of_no_grad(t) if found is None and t._node is not None else found

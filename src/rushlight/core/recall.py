@@ -14,6 +14,11 @@ Note [What may be kept]
     warns (`ops.warned`) or writes in place on the way is not kept. The default dtype is asked for
     by some: whoever sets it calls `forget_calls`. While a mode is active other than `no_grad`
     nothing is recalled.
+
+Note [What is worth keeping]
+    Shapes that come once never come again, in loops over data of all lengths: a signature is kept
+    when it is met for the second time. Functions that say so (`settles="rank"`) choose their op by
+    the number of dimensions, whatever the sizes are, if none is 0; their op is kept for that too.
 """
 
 from __future__ import annotations
@@ -59,10 +64,31 @@ class Memo:
     """The calls of one function that were made before, by signature. `write` is how a function
     writes that puts the result into its first argument, for all that `write_plain` leaves."""
 
-    def __init__(self, write: Any = None) -> None:
+    def __init__(self, write: Any = None, by_rank: bool = False) -> None:
         self.calls: dict[Any, Settled] = {}
+        self.met: dict[Any, None] = {}  # signatures that were met once
         self.write = write
+        self.by_rank = by_rank
+        self.ranks: dict[Any, Step] = {}
         memos.append(self)
+
+    def is_known(self, signature: Any) -> bool:
+        """Whether a signature was met before; see Note [What is worth keeping]."""
+        if signature in self.met:
+            self.met.pop(signature, None)
+            return True
+        self.meet(signature)
+        return False
+
+    def meet(self, signature: Any) -> None:
+        make_room(self.met)
+        self.met[signature] = None
+
+
+def make_room(kept: dict[Any, Any]) -> None:
+    """Forget the oldest, if there are many."""
+    if len(kept) >= _MOST:
+        kept.pop(next(iter(kept)), None)
 
 
 memos: Final[list[Memo]] = []
@@ -72,6 +98,8 @@ def forget_calls() -> None:
     """What functions choose may be another from now on."""
     for memo in memos:
         memo.calls.clear()
+        memo.ranks.clear()
+        memo.met.clear()
 
 
 dtypes.when_default_changes.append(forget_calls)
@@ -128,7 +156,12 @@ def recall(memo: Memo, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     if signature is not None:
         found = memo.calls.get(signature)
         if found is None:
-            return None
+            if not memo.by_rank or signature in memo.met:  # which is to be kept now
+                return None
+            y = _recall_by_rank(memo, args)
+            if y is not None:
+                memo.meet(signature)
+            return y
         if found.alone:
             return apply_step_to(found.first, args[0])
         return _run(found, [args[0]])
@@ -144,6 +177,22 @@ def recall(memo: Memo, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     if found.alone:
         return apply_step_to(found.first, tensors[0])
     return _run(found, tensors)
+
+
+def _rank_signature(args: tuple[Any, ...]) -> Any:
+    """What a function that chooses by rank looks at; see Note [What is worth keeping]."""
+    t: TensorBase = args[0]
+    array = t._array
+    if array.size == 0:
+        return None
+    kind = type(args[1]) if len(args) == 2 else None
+    return array.dtype, array.ndim, requires_grad(t), kind, args[-1] if len(args) == 2 else None
+
+
+def _recall_by_rank(memo: Memo, args: tuple[Any, ...]) -> Any:
+    signature = _rank_signature(args)
+    step = None if signature is None else memo.ranks.get(signature)
+    return None if step is None else apply_step_to(step, args[0])
 
 
 def _run(found: Settled, tensors: list[TensorBase]) -> Any:
@@ -165,7 +214,13 @@ def _write(memo: Memo, step: Step, tensors: list[TensorBase]) -> Any:
 def ask(memo: Memo, fn: Any, finish: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """The result of a call of `fn`, or of `finish` with the op and inputs that it gives, and keep
     what it came down to if that can be done."""
-    if observer.applied is not None:  # for a function that calls this one, or in another thread
+    tensors: list[TensorBase] = []
+    signature = _signature(args, kwargs, tensors)
+    if (
+        observer.applied is not None  # for a function that calls this one, or in another thread
+        or signature is None
+        or not (memo.is_known(signature) or _wants_rank(memo, args, kwargs))
+    ):
         return fn(*args, **kwargs) if finish is None else finish(*fn(*args, **kwargs))
     applied: list[Any] = []
     observer.applied = applied
@@ -179,21 +234,36 @@ def ask(memo: Memo, fn: Any, finish: Any, args: tuple[Any, ...], kwargs: dict[st
     if memo.write is not None:
         y = finish(op, xs)
         if not applied:  # no warning, and nothing computed on the way
-            _remember(memo, args, kwargs, [(op, xs, y)], y)
+            _remember(memo, signature, tensors, [(op, xs, y)], y)
     elif applied and None not in applied:
-        _remember(memo, args, kwargs, applied, y)
+        _remember(memo, signature, tensors, applied, y)
+        if _wants_rank(memo, args, kwargs):
+            _remember_by_rank(memo, args, applied, y)
     return y
 
 
+def _wants_rank(memo: Memo, args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
+    """Whether the op is to be kept for all shapes of a rank, and is not yet."""
+    if not memo.by_rank or kwargs or _short_signature(args) is None:
+        return False
+    signature = _rank_signature(args)
+    return signature is not None and signature not in memo.ranks
+
+
+def _remember_by_rank(memo: Memo, args: tuple[Any, ...], applied: list[Any], y: Any) -> None:
+    if state.active != 0 and quick_mode() < 0:
+        return
+    op, xs, result = applied[0]
+    if len(applied) == 1 and len(xs) == 1 and xs[0] is args[0] and result is y:
+        make_room(memo.ranks)
+        memo.ranks[_rank_signature(args)] = Step(op, (0,), (None,), False, None)
+
+
 def _remember(
-    memo: Memo, args: tuple[Any, ...], kwargs: dict[str, Any], applied: list[Any], y: Any
+    memo: Memo, signature: Any, tensors: list[TensorBase], applied: list[Any], y: Any
 ) -> None:
     """Keep what a call came down to, if all there is came from its arguments."""
     if state.active != 0 and quick_mode() < 0:
-        return
-    tensors: list[TensorBase] = []
-    signature = _signature(args, kwargs, tensors)
-    if signature is None:
         return
     if len(tensors) > FEW and len({id(t) for t in tensors}) != len(tensors):
         return  # the signature does not say which are the same, and so not which an input is
@@ -219,8 +289,7 @@ def _remember(
         if not (isinstance(y, (Named, tuple)) and isinstance(last, tuple) and _are_same(last, y)):
             return
         at = -1
-    if len(memo.calls) >= _MOST:
-        memo.calls.clear()
+    make_room(memo.calls)
     alone = len(steps) == 1 and steps[0].places == (0,) and last is y and at >= 0
     memo.calls[signature] = Settled(steps, at, type(y), alone)
 

@@ -16,7 +16,7 @@ from types import FunctionType
 from typing import Any, Final
 
 from rushlight.ops.argument_words import words
-from rushlight.ops.registry import functions, methods, namespaces, takes_out
+from rushlight.ops.registry import functions, is_function, methods, namespaces, takes_out
 from rushlight.return_types import __all__ as return_names
 
 __all__ = [
@@ -95,7 +95,7 @@ def _signature(fn: FunctionType, title: str) -> inspect.Signature:
 
 def _without_told(fn: Any) -> inspect.Signature:
     """The signature that Python sees."""
-    if not isinstance(fn, FunctionType):
+    if not is_function(fn):
         return inspect.signature(fn)
     bare = FunctionType(fn.__code__, {}, fn.__name__, fn.__defaults__, fn.__closure__)
     bare.__kwdefaults__, bare.__annotations__ = fn.__kwdefaults__, fn.__annotations__
@@ -199,7 +199,7 @@ _described: Final[set[FunctionType]] = set()
 
 def describe(fn: Callable[..., Any]) -> None:
     """Give a function of the op table its `Args:`."""
-    if isinstance(fn, FunctionType) and fn not in _described:
+    if is_function(fn) and fn not in _described:
         _described.add(fn)
         if fn.__doc__:
             fn.__doc__ = _told_doc(fn, fn.__doc__)
@@ -209,14 +209,14 @@ def describe_all(space: dict[str, Any], names: list[str]) -> None:
     """Do the same for functions of a module that are not in the table, and sign them."""
     for name in names:
         fn = space.get(name)
-        if isinstance(fn, FunctionType):
+        if is_function(fn):
             sign(fn, name)
             describe(fn)
 
 
 def sign(fn: Callable[..., Any], title: str) -> None:
     """Give a function a signature with types."""
-    if isinstance(fn, FunctionType) and "__signature__" not in fn.__dict__:
+    if is_function(fn) and "__signature__" not in fn.__dict__:
         told = Told.__new__(Told)
         told._fn, told._title = fn, title
         fn.__signature__ = told  # type: ignore[attr-defined]

@@ -9,13 +9,14 @@ from rushlight import dtypes
 from rushlight.arrays import vocabulary as v
 from rushlight.arrays.batched import bottom
 from rushlight.core.elementwise import number_in, operand, result_dtype
-from rushlight.core.graph import TensorBase
+from rushlight.core.graph import Op, TensorBase
 from rushlight.core.observer import observer
+from rushlight.core.operators import compare, operate, operate_reflected
 from rushlight.core.operators import table as operators
 from rushlight.errors import hide_insides
 from rushlight.ops.checks import not_implemented, raw_dtype, scalar_name
 from rushlight.ops.numbers import number
-from rushlight.ops.registry import methods, overridden, takes_over
+from rushlight.ops.registry import asking, methods, overridden, takes_over
 
 _NUMBERS: Final = (TensorBase, int, float, complex)
 
@@ -91,11 +92,11 @@ def has_zero(x: Any, common: dtypes.dtype) -> bool:
 # --- Python's operators ---------------------------------------------------------------------------
 def attach_operator(
     name: str, fn: Callable[..., Any] | None, inplace: Callable[..., Any] | None,
-    swapped: bool = True,
+    swapped: bool = True, made: Op | None = None,
 ) -> None:  # fmt: skip
     """Make `fn` the operator `__name__`, the other way round `__rname__`, and `inplace`
     `__iname__`. For operands that PyTorch refuses they return NotImplemented, so that Python raises
-    its TypeError."""
+    its TypeError. `made` is the op, where `fn` does nothing but apply it."""
 
     def attach(title: str, function: Callable[..., Any], reflected: bool) -> None:
         def method(self: Any, other: Any) -> Any:
@@ -112,7 +113,8 @@ def attach_operator(
             return NotImplemented
 
         method.__name__ = method.__qualname__ = title
-        methods[title] = method
+        ask = compare if made is not None else operate_reflected if reflected else operate
+        methods[title] = asking(method, 3, ask, made or function)
 
     if fn is not None:
         attach(f"__{name}__", fn, False)

@@ -23,7 +23,13 @@ from typing import Any, Final
 
 from rushlight.core.graph import factory
 from rushlight.errors import hide_insides
-from rushlight.ops.registry import functions, looking_for_overrides, methods, namespaces
+from rushlight.ops.registry import (
+    functions,
+    is_function,
+    looking_for_overrides,
+    methods,
+    namespaces,
+)
 
 
 class State(threading.local):
@@ -166,7 +172,7 @@ def switch_on() -> None:
 def _exchange_all() -> None:
     for table in (functions, methods, *namespaces.values(), dict(vars(factory.cls))):
         for name, fn in table.items():
-            if isinstance(fn, FunctionType) and fn not in _switched and name not in _LEFT:
+            if is_function(fn) and fn not in _switched and name not in _LEFT:
                 _exchange(fn)
                 fn.__name__ = name  # what a `__torch_function__` is shown
 

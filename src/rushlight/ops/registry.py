@@ -18,11 +18,12 @@ import functools
 import inspect
 from collections.abc import Callable
 from types import FunctionType
-from typing import Any, Final, TypeVar
+from typing import Any, Final, TypeGuard, TypeVar
 
 from rushlight.arrays.batched import beside_tensors
+from rushlight.arrays.kernels import PublicFunction
 from rushlight.arrays.vocabulary import Kind, register
-from rushlight.core.dispatch import pair, plain_pair, unary
+from rushlight.core.dispatch import pair, pair_if_plain, plain_pair, unary
 from rushlight.core.families import ViewOp
 from rushlight.core.graph import Op, TensorBase
 from rushlight.core.operators import table as operators
@@ -117,7 +118,8 @@ def _put(place: dict[str, Callable[..., Any]], name: str, fn: Callable[..., Any]
 def function(
     *, name: str = "", aliases: tuple[str, ...] = (), method: bool = True, free: bool = True,
     namespace: str = "", out: bool = False, inplace: bool = False, bare: bool = False,
-    settles: bool = False, returns: str = "Tensor", made: Op | None = None,
+    settles: bool | str = False, returns: str = "Tensor", made: Op | None = None,
+    quick: Callable[..., Any] | None = None, apart: bool = False,
 ) -> Callable[[F], F]:  # fmt: skip
     """Export a function as `rushlight.f` (`free`), `Tensor.f` (`method`), and in a namespace.
 
@@ -125,8 +127,10 @@ def function(
     what they have settled. With `out` or `inplace` it returns `(op, inputs)` instead; the op is
     applied to them, and the function gets `out=`, and a form `f_` that writes its first input.
     With `settles` it is asked once only for arguments of one signature: see Note [What may be kept]
-    in `core.recall` for what that asks of it. `made` is the op, if it is always the same
-    element-wise one of one or two tensors.
+    in `core.recall` for what that asks of it, and Note [What is worth keeping] for "rank". `made`
+    is the op, if it is always the same element-wise one of one or two tensors. `quick` is compiled
+    code that is asked first, and told whether ints may come one by one (`apart`): see
+    `core.views.plain_views`.
 
     With `bare` it is exported as it is, which saves a call (180 ns): for hot functions that take no
     numbers and look at their arguments themselves. `returns` is the type of what it returns, where
@@ -139,15 +143,17 @@ def function(
         if fn.__annotations__.get("return", "Any") == "Any":
             fn.__annotations__["return"] = returns
         if bare:
-            _export(fn, names, method, free, namespace)
+            given = fn if quick is None else asking(fn, 3, quick, apart)
+            if made is not None:
+                given = asking(fn, len(made.inputs), unary, made)
+            _export(given, names, method, free, namespace)
             return fn
-        memo = Memo() if settles else None
+        memo = Memo(by_rank=settles == "rank") if settles else None
         if not (out or inplace):
-            _export(_wrap(fn, title, None, False, memo), names, method, free, namespace)
+            call = _wrap(fn, title, None, False, memo, made, quick, apart)
+            _export(call, names, method, free, namespace)
             return fn
-        call = _wrap(fn, title, run, out, memo)
-        if made is not None:
-            call = _quickly(made, call)
+        call = _wrap(fn, title, run, out, memo, made)
         _export(call, names, method, free, namespace)
         if inplace:
             memory = Memo(run_inplace) if settles else None
@@ -155,22 +161,26 @@ def function(
             write.__name__ = write.__qualname__ = title + "_"
             write.__doc__ = f"In-place version of `{title}`."
             _export(write, tuple(n + "_" for n in names), method, free, "")
-        return call  # type: ignore[return-value]  # what it returns is what differs
+        made_of: F = call
+        return made_of
 
     return register_it
 
 
-def functional(*, name: str = "", bare: bool = False, settles: bool = False) -> Callable[[F], F]:
+def functional(
+    *, name: str = "", bare: bool = False, settles: bool | str = False, made: Op | None = None
+) -> Callable[[F], F]:
     """Export a function as `rushlight.nn.functional.f`, and nowhere else."""
     return function(
-        name=name, method=False, free=False, namespace="nn.functional", bare=bare, settles=settles
-    )
+        name=name, method=False, free=False, namespace="nn.functional", bare=bare, settles=settles,
+        made=made,
+    )  # fmt: skip
 
 
 def _wrap(
     fn: Callable[..., Any], title: str, finish: Callable[..., Any] | None, out: bool,
-    memo: Memo | None = None,
-) -> Callable[..., Any]:  # fmt: skip
+    memo: Memo | None = None, made: Op | None = None, quick: Any = None, apart: bool = False,
+) -> Any:  # fmt: skip
     """A function as users call it: see the module's text. `finish` applies the op that `fn` names
     to the inputs that it names; `out` says whether they may pass `out=`."""
     taking: Any = UNREAD
@@ -199,30 +209,61 @@ def _wrap(
             what, xs = found
             return finish(what, xs) if target is None else run_out(title, what, xs, target)
         except BLAMED as error:
-            named = kwargs if target is None else {**kwargs, "out": target}
-            public = call.__dict__.get("_public", call)
-            if takes_over(args, named):
-                return overridden(public, *args, **named)
-            if kwargs and isinstance(error, TypeError) and public in _takes_numpy_names(title):
-                again = with_our_names(fn, kwargs)
-                if again is not None:
-                    return call(*args, **({} if target is None else {"out": target}), **again)
-            if (better := better_error(title, fn, args, kwargs, error)) is not None:
-                raise better from None
-            raise
+            answer = blame(error, args, kwargs if target is None else {**kwargs, "out": target})
+            if answer is NotImplemented:
+                raise
+            return answer
+
+    def blame(error: Exception, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """What a call gives that failed, or NotImplemented: the error stands, or a better one is
+        raised."""
+        if takes_over(args, kwargs):
+            return overridden(public, *args, **kwargs)
+        given = {name: x for name, x in kwargs.items() if name != "out"} if out else kwargs
+        if given and isinstance(error, TypeError) and public in _takes_numpy_names(title):
+            again = with_our_names(fn, given)
+            if again is not None:
+                target = kwargs.get("out") if out else None
+                return call(*args, **({} if target is None else {"out": target}), **again)
+        if (better := better_error(title, fn, args, given, error)) is not None:
+            raise better from None
+        return NotImplemented
 
     # what `functools.wraps` does, in a fifth of the time: there are 800 of them at each import
     call.__module__, call.__name__, call.__qualname__ = fn.__module__, fn.__name__, fn.__qualname__
     call.__doc__, call.__annotations__ = fn.__doc__, fn.__annotations__
     call.__dict__.update(fn.__dict__, __wrapped__=fn)
+    if quick is not None:
+        public = asking(call, 3, quick, apart, blame)
+    elif made is not None:
+        public = _applying(call, made, blame)
+    else:
+        public = call if memo is None else asking(call, 3, recall, memo, blame)
     if out:
-        takes_out.add(call)
-    return call
+        takes_out.add(public)
+    return public
 
 
-def _quickly(op: Op, call: Callable[..., Any]) -> Callable[..., Any]:
+def asking(call: Any, kind: int, ask: Any, what: Any, blame: Any = None) -> Any:
+    """A function that asks compiled code first, where there is some: see Note [Public functions] in
+    `codegen.public_function`."""
+    if PublicFunction is None:
+        return call
+    return PublicFunction(call, kind, ask, what, blame or _stands, TensorBase)
+
+
+def _stands(error: Exception, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """Of functions that tell of their errors themselves."""
+    hide_insides(error)
+    return NotImplemented
+
+
+def _applying(call: Callable[..., Any], op: Op, blame: Any) -> Any:
     """A public function that applies an element-wise op to float tensors at once; for all else it
     is `call`."""
+    inputs = len(op.inputs)
+    if PublicFunction is not None:
+        return asking(call, inputs, unary if inputs == 1 else pair_if_plain, op, blame)
 
     def one(*args: Any, **kwargs: Any) -> Any:
         if len(args) == 1 and not kwargs and isinstance(args[0], TensorBase):
@@ -236,15 +277,17 @@ def _quickly(op: Op, call: Callable[..., Any]) -> Callable[..., Any]:
                 return pair(op, a, b)
         return call(*args, **kwargs)
 
-    quick = one if len(op.inputs) == 1 else two
+    quick = one if inputs == 1 else two
     quick.__module__, quick.__name__ = call.__module__, call.__name__
     quick.__qualname__, quick.__doc__ = call.__qualname__, call.__doc__
     quick.__annotations__ = call.__annotations__
     quick.__dict__.update(call.__dict__)
-    call.__dict__["_public"] = quick  # which looks for overrides, and stands in the tables
-    if call in takes_out:
-        takes_out.add(quick)
     return quick
+
+
+def is_function(x: Any) -> TypeGuard[FunctionType]:
+    """Whether something is a function written in Python, or a public one that is made of one."""
+    return isinstance(x, FunctionType) or type(x) is PublicFunction
 
 
 def guarded(fn: Callable[..., Any], title: str) -> Callable[..., Any]:

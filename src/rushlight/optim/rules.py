@@ -17,6 +17,7 @@ Note [Rules of optimisers]
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Sequence
+from contextlib import nullcontext
 from itertools import chain
 from typing import Any, Final, TypeAlias
 
@@ -27,6 +28,7 @@ from rushlight.arrays.vocabulary import add, as_complex, as_pairs, concat, multi
 from rushlight.core.fp_warnings import quietly
 from rushlight.core.grad_mode import grad_enabled
 from rushlight.core.graph import TensorBase
+from rushlight.core.optimizer_loops import arrays_of, count_up, count_writes
 from rushlight.core.saved.packed import before_write, saving_now
 from rushlight.core.views.inplace import turn
 from rushlight.ops.numbers import python_number
@@ -41,7 +43,7 @@ FLAGS: Final[dict[str, Any]] = {  # options that came late: older states lack th
 }  # fmt: skip
 
 
-def update(rule: Rule, keys: Sequence[Hashable], grads: Sequence[Any], *targets: Any) -> None:
+def update(rule: Rule, keys: Sequence[Hashable], grads: list[Any], *targets: list[Any]) -> None:
     """targets = rule(key, grad, *targets), for each parameter: `targets` are lists, the parameters
     first, then what the optimiser keeps. See Note [Rules of optimisers]."""
     if not grads:
@@ -56,15 +58,17 @@ def update(rule: Rule, keys: Sequence[Hashable], grads: Sequence[Any], *targets:
     if saving_now() is not None:
         for t in chain(*targets):
             before_write(t)
-    quietly(_on_arrays, rule, keys, grads, targets)
-    for t in chain(*targets):
-        t._storage.written()
+    columns = [list(column) for column in (grads, *targets)]
+    left = _by_kernel(rule, keys, columns)
+    if left:
+        quietly(_on_arrays, rule, keys, columns, left)
+    count_writes(columns[1:])
 
 
 def update_whole(rule: Rule, keys: Sequence[Any], grads: Sequence[Any], *targets: Any) -> None:
     """The same for a rule that reads a parameter as a whole, its rows and columns, say."""
     if grad_enabled():
-        update(rule, keys, grads, *targets)
+        update(rule, keys, list(grads), *targets)
         return
     for key, grad, *into in zip(keys, grads, *targets):
         for t in into:
@@ -110,23 +114,47 @@ def compute_into(word: Any, x: Any, *operands: Any) -> Any:
     return word(*operands, out=x) if is_array(x) else word(*operands)
 
 
-def _on_arrays(rule: Rule, keys: Sequence[Hashable], grads: Sequence[Any], targets: Any) -> None:
+def _by_kernel(rule: Rule, keys: Sequence[Hashable], columns: list[list[Any]]) -> list[int]:
+    """One pass of a kernel over each parameter, its gradient and what is kept for it, if there is
+    one: all that have one key in one call. Gives the numbers of the parameters that it left."""
+    arrays = arrays_of(columns)
+    params = columns[1]
+    alone = turn(params[0]) is None  # no other thread is to wait for
+    if alone and keys.count(keys[0]) == len(keys):
+        kernel = rule_kernel(rule, keys[0], len(columns) - 1)
+        return list(range(len(keys))) if kernel is None else kernel.update(*arrays)
+    numbers: dict[Hashable, list[int]] = {}
+    for i, key in enumerate(keys):
+        numbers.setdefault(key, []).append(i)
+    left = []
+    for key, own in numbers.items():
+        kernel = rule_kernel(rule, key, len(columns) - 1)
+        if kernel is None:
+            left += own
+            continue
+        for some in [own] if alone else [[i] for i in own]:
+            with turn(params[some[0]]) or nullcontext():
+                found = kernel.update(*[[column[i] for i in some] for column in arrays])
+            left += [some[j] for j in found]
+    return left
+
+
+def _on_arrays(
+    rule: Rule, keys: Sequence[Hashable], columns: list[list[Any]], left: list[int]
+) -> None:
+    """The rule by NumPy, for the parameters of the numbers `left`."""
     bundles: dict[tuple[Hashable, Any], list[list[Any]]] = {}
-    kernels: dict[Hashable, Any] = {}
-    several = len(grads) > 1 and turn(targets[0][0]) is None  # no other thread is to wait for
+    several = len(left) > 1 and turn(columns[1][0]) is None  # no other thread is to wait for
     apart: list[tuple[Any, Any]] = []
-    for key, grad, *into in zip(keys, grads, *targets):
+    for i in left:
+        key = keys[i]
+        grad, *into = [column[i] for column in columns]
         raws = [_raw(grad)]
         for t in into:
             raws.append(_raw(t))
         g = raws[0]
         if grad._array.dtype.kind == "c":
             apart += _conjugates(into, raws)
-        if key not in kernels:
-            kernels[key] = rule_kernel(rule, key, len(into))
-        kernel = kernels[key]
-        if kernel is not None and turn(into[0]) is None and kernel.into(tuple(raws[1:]), *raws):
-            continue
         if several and g.size <= SMALL and _is_plain(raws):
             bundles.setdefault((key, g.dtype), []).append(raws)
         else:
@@ -241,6 +269,9 @@ def put_product(kept: Any, factor: float) -> float:
 
 def count_steps(steps: Iterable[Any]) -> list[int]:
     """One step more for each parameter, kept as the 0-d tensors that PyTorch keeps."""
+    steps = list(steps)
+    if all(is_array(step._array) for step in steps):
+        return count_up(steps)
     return [int(put_scalar(step, step._array.item() + 1.0)) for step in steps]
 
 

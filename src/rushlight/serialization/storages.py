@@ -9,7 +9,7 @@ from __future__ import annotations
 import pickle
 import sys
 from collections import OrderedDict
-from types import BuiltinFunctionType, FunctionType
+from types import BuiltinFunctionType
 from typing import Any
 
 from rushlight import dtypes
@@ -17,6 +17,7 @@ from rushlight.arrays import making
 from rushlight.arrays import vocabulary as v
 from rushlight.arrays.host import ByteBounds, in_memory, is_array, put_off, to_host
 from rushlight.core.graph import TensorBase
+from rushlight.ops.registry import is_function
 from rushlight.serialization import rebuild
 from rushlight.serialization.locations import location_tag
 from rushlight.serialization.names import is_ours
@@ -106,7 +107,7 @@ class Saving:
     def reducer_override(self, obj: Any) -> Any:
         if isinstance(obj, TensorBase):
             return self.reduced(obj)
-        if isinstance(obj, (type, FunctionType, BuiltinFunctionType, dtypes.dtype)):
+        if isinstance(obj, (type, BuiltinFunctionType, dtypes.dtype)) or is_function(obj):
             module = getattr(obj, "__module__", None)
             if is_ours(module):
                 name = obj.__reduce__() if isinstance(obj, dtypes.dtype) else obj.__qualname__

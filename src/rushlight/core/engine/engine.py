@@ -787,7 +787,10 @@ def backward_of(node: Node, g: Any, tensors: bool) -> Any:
     if not tensors:
         known: Op = op
         kernel = known.vjp_kernel
-        if kernel is not None and kernel is not UNSOUGHT:
+        if kernel is UNSOUGHT:
+            known.seek_vjp_kernel()
+            kernel = known.vjp_kernel
+        if kernel is not None:
             if not plan.one_input:
                 made = kernel(node._needs_grad_mask, g, *saved)
                 if made is not None:

@@ -38,7 +38,6 @@ from rushlight.errors import alone
 from rushlight.native import i64
 
 _ndarray: Final = np.ndarray
-_slice: Final[Any] = slice
 
 
 def apply_view(op: Any, x: TensorBase) -> Any:
@@ -65,46 +64,6 @@ def apply_view(op: Any, x: TensorBase) -> Any:
         _record(op, (t,), x, None)
     if stack.tangents != 0:
         push_view(op, x, t)
-    return t
-
-
-def part_of(x: TensorBase, part: Any, how: str) -> Any:
-    """The row at an int of a plain tensor that wants no gradient, or what a slice shows of its
-    rows: `apply_view`, for loops over data. None for all other tensors and for mistakes."""
-    raw = x._array
-    memory = x._storage
-    if (
-        type(raw) is not _ndarray
-        or state.active != 0
-        or stack.tangents != 0
-        or memory.inference
-        or requires_grad(x)
-    ):
-        return None
-    rank: int = raw.ndim
-    try:
-        if type(part) is int:
-            if part < 0:
-                part += len(raw)
-                if part < 0:
-                    return None
-            y = raw[part] if rank > 1 else raw[part, ...]
-        else:
-            start, stop, step = part.indices(len(raw))
-            if step < 0:
-                return None
-            part = _slice(start, stop if start < stop else start, step)
-            y = raw[part]
-    except (IndexError, TypeError, ValueError):
-        return None
-    t = wrap_as(y, memory)
-    old = x._view
-    if old is None:
-        t._view = View(x, part, how, memory.version, None, rank)
-    else:
-        if how == "" or old.how == "inference":
-            how = old.how
-        t._view = View(old.base, part, how, memory.version, old, rank)
     return t
 
 

@@ -30,7 +30,8 @@ from rushlight.core.record import evaluate, finish, make_node, save_values
 from rushlight.core.transforms.lift import lift
 from rushlight.core.transforms.stack import stack
 from rushlight.core.transforms.tangents import push
-from rushlight.core.views.views import apply_view, part_of
+from rushlight.core.views import plain_views
+from rushlight.core.views.views import apply_view
 from rushlight.errors import check_expandable, hide_insides
 from rushlight.ops.checks import raw_dtype, tensor_type, varies
 from rushlight.ops.creation.fill import (
@@ -500,7 +501,7 @@ def check_index(item: Any, x: Any, dim: int) -> Any:
 
 
 # --- reading --------------------------------------------------------------------------------------
-@function(name="__getitem__", free=False, bare=True)
+@function(name="__getitem__", free=False, bare=True, quick=plain_views.getitem)
 def getitem(self: Any, index: Any) -> Any:
     """x[index] -> Tensor
 
@@ -513,10 +514,6 @@ def getitem(self: Any, index: Any) -> Any:
     """
     try:
         cls = type(index)
-        if cls is int or cls is slice:
-            seen = part_of(self, index, "")
-            if seen is not None:
-                return seen
         if cls is int:
             if not self._array.ndim:
                 raise IndexError(

@@ -104,8 +104,11 @@ class Addmm(AddProduct):
         self.columns = columns  # as in `Mm`
 
     def mover(self, rule: str) -> Any:
-        plain = rule == "forward" and self.beta == 1 and self.alpha == 1
-        return kernels.multiplied if plain else None
+        if self.beta != 1 or self.alpha != 1:
+            return None
+        if rule == "forward":
+            return kernels.multiplied
+        return kernels.bound(kernels.multiplied_back, self.columns, 3)
 
     def times(self, a: Any, b: Any) -> Any:
         return matmul_wide(a, b)
@@ -134,6 +137,7 @@ class Baddbmm(Addmm):
     saves = ("batch1", "batch2")
     saved_names = None
     reads: ClassVar = {1: ("batch2",), 2: ("batch1",)}
+    mover: Any = None  # batches have no kernel
 
     @staticmethod
     def samples(draw: Draw) -> Iterator[tuple[Any, ...]]:

@@ -109,7 +109,9 @@ class Mm(Bilinear):
         self.columns = columns  # no parameter: the result does not depend on it
 
     def mover(self, rule: str) -> Any:
-        return kernels.multiplied if rule == "forward" else None
+        if rule == "forward":
+            return kernels.multiplied
+        return kernels.bound(kernels.multiplied_back, self.columns, 2)
 
     def forward(self, a: Any, b: Any) -> Any:
         return matrices(a, b) if a.dtype.itemsize >= 4 else narrow_matmul(a, b)
@@ -143,6 +145,7 @@ class Bmm(Mm):
     saved_names = ""
     vmap_rule = batch_leading
     lies = "rows"
+    mover: Any = None  # batches have no kernel
 
     def explain(self, error: Exception, xs: tuple[Any, ...]) -> Exception:
         a, b = xs

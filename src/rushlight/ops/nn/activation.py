@@ -51,7 +51,7 @@ def export_activation(cls: Any, text: str, example: str, shown: str) -> None:
     doc = describe(text, f"torch.nn.functional.{name}(torch.tensor([{example}]))", shown)
     fn = variant(activation, name, doc)
     fn.__module__ = cls.__module__
-    functional(settles=True)(fn)
+    functional(settles="rank")(fn)
 
 
 def fit_bounds(input: Any, *bounds: Any) -> Any:

@@ -157,7 +157,7 @@ class Gelu(Activation):
         return (0.5 + 0.5 * special(x * math.sqrt(0.5), "erf") + x * density,)
 
 
-@functional(settles=True)
+@functional(settles="rank")
 def gelu(input: Any, *, approximate: str = "none") -> Any:
     """x times the probability that a standard normal variable is below x; with 'tanh', a near
     formula.
@@ -268,7 +268,7 @@ class LogSigmoid(Activation):
 by_name["log_expit"] = LogSigmoid()  # what rules write as special(x, "log_expit")
 
 
-@functional(settles=True)
+@functional(settles="rank")
 def logsigmoid(input: Any) -> Any:
     """log(sigmoid(x)), exact where sigmoid(x) would round to 0.
 
@@ -278,7 +278,7 @@ def logsigmoid(input: Any) -> Any:
     return act("logsigmoid", shared_op(LogSigmoid), input)
 
 
-@functional(settles=True)
+@functional(settles="rank")
 def softsign(input: Any) -> Any:
     """x / (1 + |x|).
 

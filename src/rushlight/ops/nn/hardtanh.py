@@ -65,7 +65,7 @@ def hardtanh_(input: Any, min_val: Number = -1.0, max_val: Number = 1.0) -> Any:
     return hardtanh(input, min_val, max_val, True)
 
 
-@functional(settles=True)
+@functional(settles="rank")
 def relu6(input: Any, inplace: bool = False) -> Any:
     """min(max(0, x), 6), element by element.
 
@@ -237,7 +237,7 @@ def hardshrink(input: Any, lambd: Number = 0.5) -> Any:
     )
 
 
-@functional(settles=True)
+@functional(settles="rank")
 def tanhshrink(input: Any) -> Any:
     """x - tanh(x).
 

@@ -39,7 +39,7 @@ class Relu(Piecewise):
 RELU = Relu()
 
 
-@function(bare=True)
+@function(bare=True, made=RELU)
 def relu(input: Any) -> Any:
     """max(0, x), element by element.
 
@@ -57,7 +57,7 @@ def relu_(input: Any) -> Any:
     return act("relu_", RELU, input, True)
 
 
-@functional(name="relu", bare=True)
+@functional(name="relu", bare=True, made=RELU)
 def _relu(input: Any, inplace: bool = False) -> Any:
     """max(0, x), element by element.
 
@@ -88,7 +88,7 @@ class LeakyRelu(Piecewise):
         return where(x > 0, g, g * self.negative_slope)
 
 
-@functional(settles=True)
+@functional(settles="rank")
 def leaky_relu(input: Any, negative_slope: Number = 0.01, inplace: bool = False) -> Any:
     """x above 0, negative_slope * x below.
 

@@ -161,9 +161,9 @@ def _export(cls: Any, text: str, example: str, shown: str, half: str) -> None:
         return apply_along(cls, name, input, _implicit(name, input, dim, _stacklevel), dtype)
 
     doc = describe(text, f"torch.{name}(torch.tensor([{example}]), dim=0)", shown)
-    function(settles=True)(variant(free, name, doc))
+    function(settles="rank")(variant(free, name, doc))
     call = f"torch.nn.functional.{name}(torch.tensor([0., 0.]), dim=0)"
-    functional(settles=True)(
+    functional(settles="rank")(
         variant(guessing, name, describe(text, call, f"tensor([{half}, {half}])"))
     )
 

@@ -224,7 +224,7 @@ def true_divide(input: Any, other: Any) -> Any:
 
 
 # --- negation -------------------------------------------------------------------------------------
-@function(out=True, inplace=True, aliases=("negative",), settles=True)
+@function(out=True, inplace=True, aliases=("negative",), settles="rank")
 def neg(input: Any) -> Any:
     """The negative of each element.
 

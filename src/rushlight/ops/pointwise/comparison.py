@@ -113,7 +113,7 @@ def _compare(
     def operator(a: Any, b: Any) -> Any:
         return binary(made, a, b)
 
-    attach_operator(name, operator, None, swapped=False)
+    attach_operator(name, operator, None, swapped=False, made=made)
     return made
 
 

@@ -271,7 +271,7 @@ def power_of(input: Any, exponent: Any) -> Any:
     return _pow("pow", input, exponent)
 
 
-@function(out=True, inplace=True, settles=True)
+@function(out=True, inplace=True, settles="rank")
 def square(input: Any) -> Any:
     """The square of each element.
 

@@ -130,7 +130,7 @@ def _declare_sum(
             y = apply(some(dims_of(name, dim, array.ndim), keepdim, want), input)
         return y if out is None else fill_out(name, out, y)
 
-    function(settles=True)(variant(fn, name, describe(text, example, gives)))
+    function(settles="rank")(variant(fn, name, describe(text, example, gives)))
 
 
 SUM: Final = SumAll()

@@ -6,6 +6,7 @@ from typing import Any
 
 from rushlight.arrays import vocabulary as v
 from rushlight.core.families import ViewOp
+from rushlight.core.views import plain_views
 from rushlight.core.views.views import apply_view
 from rushlight.errors import broadcast_mismatch, expand_mismatch, too_few_sizes
 from rushlight.ops.checks import check_tensor, ints, tensor_type, tuple_of_ints
@@ -46,7 +47,10 @@ class Expand(ViewOp):
     )
 
 
-@function(free=False, settles=True)
+plain_views.view_ops.expand = Expand
+
+
+@function(free=False, settles=True, quick=plain_views.expand, apart=True)
 def expand(input: Any, *sizes: Any, size: Any = None, implicit: bool = False) -> Any:
     """A view with dimensions of size 1 repeated; -1 keeps a size.
 

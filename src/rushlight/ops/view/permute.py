@@ -6,6 +6,7 @@ from typing import Any, Final
 
 from rushlight.arrays import vocabulary as v
 from rushlight.core.families import ViewOp
+from rushlight.core.views import plain_views
 from rushlight.core.views.views import apply_view
 from rushlight.ops.checks import ints, one_dim, tuple_of_ints
 from rushlight.ops.registry import describe, function, methods, op, variant
@@ -39,7 +40,10 @@ class Permute(ViewOp):
     samples = drawn(real=[((-1, -3, -2), (2, 3, 4)), ((), ())], complex=[((-1, -2), (2, 3))])
 
 
-@function(method=False, settles=True)
+plain_views.view_ops.permute = Permute
+
+
+@function(method=False, settles=True, quick=plain_views.permute)
 def permute(input: Any, dims: Any) -> Any:
     """A view with the dimensions in the order `dims`.
 
@@ -60,7 +64,7 @@ def permute(input: Any, dims: Any) -> Any:
     return apply_view(Permute(found), input)
 
 
-@function(name="permute", free=False, settles=True)
+@function(name="permute", free=False, settles=True, quick=plain_views.permute, apart=True)
 def _permute_method(input: Any, *order: Any, dims: Any = None) -> Any:
     """A view with the dimensions in the order `dims`.
 
@@ -134,7 +138,10 @@ class TransposeInplace(Transpose):
     node, aten = "TransposeBackward1", "transpose_.default"
 
 
-@function(settles=True)
+plain_views.view_ops.transpose = Transpose
+
+
+@function(settles=True, quick=plain_views.transpose)
 def transpose(input: Any, dim0: int, dim1: int) -> Any:
     """A view with two dimensions exchanged.
 
@@ -195,7 +202,10 @@ def t_op(cls: Any, input: Any, name: str) -> Any:
     return cls(rank)
 
 
-@function(settles=True)
+plain_views.view_ops.t = T
+
+
+@function(settles=True, quick=plain_views.t)
 def t(input: Any) -> Any:
     """A matrix transposed, as a view.
 

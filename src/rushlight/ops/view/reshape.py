@@ -11,6 +11,7 @@ from rushlight.arrays.host import put_off
 from rushlight.core.families import Linear, ViewOp
 from rushlight.core.graph import wrap_alias
 from rushlight.core.record import apply
+from rushlight.core.views import plain_views
 from rushlight.core.views.views import apply_view
 from rushlight.errors import sentence
 from rushlight.ops.checks import check_tensor, ints, one_dim, tuple_of_ints
@@ -118,7 +119,10 @@ def _can_view(array: Any, shape: tuple[int, ...]) -> bool:
     return True
 
 
-@function(free=False, settles=True)
+plain_views.view_ops.view = ViewShape
+
+
+@function(free=False, settles=True, quick=plain_views.view, apart=True)
 def view(input: Any, *shape: Any, size: Any = None, dtype: Any = None) -> Any:
     """The same memory in another shape, or read as another dtype.
 
@@ -195,7 +199,7 @@ def view_as(input: Any, other: Any) -> Any:
     return view(input, tuple(other._array.shape))
 
 
-@function(method=False, settles=True)
+@function(method=False, settles=True, quick=plain_views.view)
 def reshape(input: Any, shape: Any) -> Any:
     """The same elements in another shape: a view where the strides allow, otherwise a copy.
 
@@ -215,7 +219,7 @@ def reshape(input: Any, shape: Any) -> Any:
     return apply(UnsafeView(sizes), _contiguous_clone(input))
 
 
-@function(name="reshape", free=False, settles=True)
+@function(name="reshape", free=False, settles=True, quick=plain_views.view, apart=True)
 def _reshape_method(input: Any, *sizes: Any, shape: Any = None) -> Any:
     """The same elements in another shape: a view where the strides allow, otherwise a copy.
 
@@ -246,7 +250,7 @@ def _reshape(x: Any, shape: Any) -> Any:
     return reshape(x, shape)
 
 
-@function(settles=True)
+@function(settles=True, quick=plain_views.flatten)
 def flatten(input: Any, start_dim: int = 0, end_dim: int = -1) -> Any:
     """Dimensions `start_dim` to `end_dim` made into one.
 

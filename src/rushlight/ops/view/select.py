@@ -15,8 +15,8 @@ from rushlight.arrays import vocabulary as v
 from rushlight.arrays.batched import Batched
 from rushlight.arrays.vocabulary import ALL
 from rushlight.core.families import ViewOp
-from rushlight.core.graph import TensorBase, part_ops, wrap_alias
-from rushlight.core.record import finish
+from rushlight.core.graph import TensorBase, wrap_alias
+from rushlight.core.views import plain_views
 from rushlight.core.views.views import apply_view
 from rushlight.ops.checks import is_batched, one_dim, one_int
 from rushlight.ops.registry import function, implements, op, refuse_input
@@ -68,7 +68,10 @@ class Select(ViewOp):
     )
 
 
-@function(settles=True)
+plain_views.view_ops.select = Select
+
+
+@function(settles=True, quick=plain_views.select)
 def select(input: Any, dim: int, index: int) -> Any:
     """A view of one index of a dimension, which disappears.
 
@@ -135,17 +138,10 @@ class Slice(ViewOp):
     )
 
 
-def _part_op(part: Any, dim: int) -> ViewOp:
-    """The op that shows an int's index of an axis, or a slice's."""
-    if isinstance(part, slice):
-        return Slice(dim, part.start, part.stop, part.step)
-    return Select(dim, part)
+plain_views.view_ops.slice = Slice
 
 
-part_ops.make = _part_op
-
-
-@function(settles=True)
+@function(settles=True, quick=plain_views.narrow)
 def narrow(input: Any, dim: int, start: Any, length: int) -> Any:
     """A view of `length` indices of a dimension, from `start`.
 
@@ -202,9 +198,10 @@ class Alias(ViewOp):
 
 
 ALIAS: Final = Alias()
+plain_views.view_ops.alias = Alias
 
 
-@function(bare=True)
+@function(bare=True, quick=plain_views.detach)
 def detach(input: Any) -> Any:
     """The same memory, without history: no gradient flows through it.
 
@@ -213,7 +210,8 @@ def detach(input: Any) -> Any:
     """
     if not isinstance(input, TensorBase):
         return refuse_input("detach", detach, input)
-    return finish(wrap_alias(detached_array(input._array), input))
+    array = input._array
+    return wrap_alias(detached_array(array) if type(array) is Batched else array, input)
 
 
 def detached_array(array: Any) -> Any:

@@ -9,7 +9,8 @@ from rushlight import dtypes
 from rushlight.arrays import vocabulary as v
 from rushlight.core.families import Linear
 from rushlight.core.graph import TensorBase
-from rushlight.core.views.views import apply_view, look_at_many, part_of
+from rushlight.core.views.plain_views import row_of
+from rushlight.core.views.views import apply_view, look_at_many
 from rushlight.ops.checks import check_tensor, ints, invalid, is_batched, one_dim, one_int
 from rushlight.ops.registry import describe, function, methods, op, variant
 from rushlight.ops.sample_inputs import drawn
@@ -314,7 +315,7 @@ def _iter(input: Any) -> Any:
         raise TypeError("iteration over a 0-d tensor")
     rows = []
     for k in range(input._array.shape[0]):
-        row = part_of(input, k, "multi-output")
+        row = row_of(input, k, "multi-output")
         if row is None:
             return iter(unbind(input, 0))
         rows.append(row)

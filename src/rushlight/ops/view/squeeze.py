@@ -6,6 +6,7 @@ from typing import Any
 
 from rushlight.arrays import vocabulary as v
 from rushlight.core.families import ViewOp
+from rushlight.core.views import plain_views
 from rushlight.core.views.views import apply_view
 from rushlight.errors import dim_out_of_range
 from rushlight.ops.checks import one_dim, one_int
@@ -46,7 +47,10 @@ def unsqueeze_op(cls: Any, input: Any, dim: Any) -> Any:
     return cls(d - rank if d >= 0 else d)
 
 
-@function(settles=True)
+plain_views.view_ops.unsqueeze = Unsqueeze
+
+
+@function(settles=True, quick=plain_views.unsqueeze)
 def unsqueeze(input: Any, dim: int | None = None, *, axis: int | None = None) -> Any:
     """A view with a new dimension of size 1 at `dim`.
 
@@ -197,7 +201,11 @@ def squeeze_op(input: Any, dim: Any, every: Any, one: Any, many: Any) -> Any:
     return one((d,) if rank and shape[d] == 1 else ())
 
 
-@function(settles=True)
+plain_views.view_ops.squeeze_all = SqueezeAll
+plain_views.view_ops.squeeze_one = SqueezeOne
+
+
+@function(settles=True, quick=plain_views.squeeze)
 def squeeze(input: Any, dim: Any = None, *, axis: Any = None) -> Any:
     """A view without dimensions of size 1: all of them, or those named.
 
