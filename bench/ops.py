@@ -104,7 +104,8 @@ def compare(torch: Any, size: str, both: bool) -> list[tuple[float, str, float, 
         if both and not differentiable(torch, text):
             continue
         runs = {lib.__name__: make(lib, text, SHAPES[size], both) for lib in (rushlight, torch)}
-        found = alternate(runs, rounds=7 if small else 3, least=0.002 if small else 0.001)
+        rest = 0.01 if THREADS > 1 else 0.0
+        found = alternate(runs, rounds=7 if small else 5, least=0.002, rest=rest)
         ours, theirs = found["rushlight"], found["torch"]
         rows.append((ours / theirs, text, ours, theirs))
     return sorted(rows, reverse=True)

@@ -37,6 +37,18 @@ PAIRS: list[Callable[[str], tuple[Any, Any]]] = [
     lambda d: (numbers(3, 2, 1500, dtype=d), numbers(2, 1, dtype=d)),
     lambda d: (numbers(2, 1, 3, dtype=d)[:, :, ::2], numbers(4, 1, dtype=d)),
     lambda d: (numbers(7, 3, dtype=d)[:, :1], numbers(7, 1, dtype=d)),
+    # a number a line: lines of all lengths, of one operand or of both, along several axes
+    lambda d: (numbers(40, 63, dtype=d), numbers(40, 1, dtype=d)),
+    lambda d: (numbers(40, 64, dtype=d), numbers(40, 1, dtype=d)),
+    lambda d: (numbers(400, 300, dtype=d), numbers(400, 1, dtype=d)),
+    lambda d: (numbers(301, 1, dtype=d), numbers(1, 500, dtype=d)),
+    lambda d: (numbers(3, 4, 100, dtype=d), numbers(3, 1, 1, dtype=d)),
+    lambda d: (numbers(3, 4, 100, dtype=d), numbers(4, 1, dtype=d)),
+    lambda d: (numbers(4, 3, 100, dtype=d).transpose(1, 0, 2), numbers(3, 4, 2, dtype=d)[..., :1]),
+    lambda d: (numbers(4, 100, 3, dtype=d).transpose(2, 0, 1), numbers(4, 1, dtype=d)),
+    lambda d: (numbers(200, 600, dtype=d)[:, ::2], numbers(200, 1, dtype=d)),
+    lambda d: (numbers(500, 400, dtype=d), numbers(1, 1, dtype=d)),
+    lambda d: (numbers(500, 400, dtype=d).T, numbers(dtype=d)),
 ]  # fmt: skip
 
 
@@ -58,14 +70,23 @@ def test_a_kernel_takes_operands_of_any_layout(pair: Any, dtype: str) -> None:
 
 
 @pytest.mark.parametrize("x", [numbers(3, 4), numbers(4, 3).T, numbers(6, 8)[::2, ::2], numbers(),
-                               numbers(5000)])  # fmt: skip
+                               numbers(5000), numbers(300, 400), numbers(400, 300).T,
+                               numbers(3, 5, dtype="float64")])  # fmt: skip
 @pytest.mark.parametrize("number", [2, -3.5, 0, 1e300, float("nan"), float("-inf"), -0.0, 1 << 70])
 def test_a_number_is_what_it_is_in_numpy(x: Any, number: Any) -> None:
-    for name, fn in (("Add.alpha=1", np.add), ("Div", np.divide), ("Maximum", np.maximum)):
+    for name, fn in (
+        ("Add.alpha=1", np.add), ("Sub.alpha=1", np.subtract), ("Div", np.divide),
+        ("Maximum", np.maximum), ("Lt", np.less),
+    ):  # fmt: skip
         kernel = kernels.table[f"{name}.forward"]
         with np.errstate(all="ignore"):
-            np.testing.assert_array_equal(kernel(x, number), fn(x, number))
-            np.testing.assert_array_equal(kernel(number, x), fn(number, x))
+            for y, z in ((kernel(x, number), fn(x, number)), (kernel(number, x), fn(number, x))):
+                np.testing.assert_array_equal(y, z)
+                assert y.dtype == np.asarray(z).dtype and y.flags.owndata
+            if name != "Lt" and x.flags.c_contiguous:
+                into = x.copy()
+                assert kernel.into((into,), number, into)
+                np.testing.assert_array_equal(into, fn(number, x))
     assert kernels.table["Mul.forward"](x, 1 << 2000) is None  # NumPy has the error
 
 

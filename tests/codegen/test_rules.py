@@ -93,7 +93,7 @@ def compare_forward(op: Any, xs: list[Any], dtype: str, which: str) -> int:
     kernel = kernels.kernel_of(op, "forward")
     found = None if kernel is None else kernel(*xs)
     if found is None:
-        return kernels.name_of(op, "forward") in kernels._QUICK_IN_NUMPY
+        return 0
     with np.errstate(all="ignore"):
         wanted = op.forward(*xs)
     several = (found, wanted) if isinstance(found, tuple) else ((found,), (wanted,))

@@ -132,3 +132,13 @@ def test_gradients() -> None:
     y = x.masked_select(x > 0)
     (found,) = torch.autograd.grad(y, x, torch.tensor([5.0, 6.0, 7.0]))
     assert found.tolist() == [[5.0, 6.0, 7.0], [0.0, 0.0, 0.0]]
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64, np.bool_])
+def test_count_nonzero(dtype: Any) -> None:
+    for shape in (*SHAPES, (), (300, 401), (3, 1 << 20)):
+        x = RNG.choice([0.0, -0.0, 1.0, np.nan, 1e-45, np.inf], shape).astype(dtype)
+        for y in (np.asarray(x), np.asarray(x).T):
+            assert kernels.count_nonzero(y) == np.count_nonzero(y)
+    x = np.ones((4, 6), np.float32)
+    assert kernels.count_nonzero(x[:, ::2]) is None and kernels.count_nonzero(x.astype(int)) is None

@@ -115,6 +115,7 @@ counted: Final[Any] = getattr(_module, "counted", _is_absent)
 # Order and masks: `codegen.sorting`.
 ranked: Final[Any] = getattr(_module, "ranked", _is_absent)
 extreme: Final[Any] = getattr(_module, "extreme", _is_absent)
+count_nonzero: Final[Any] = getattr(_module, "count_nonzero", _is_absent)
 nonzero_places: Final[Any] = getattr(_module, "nonzero_places", _is_absent)
 masked: Final[Any] = getattr(_module, "masked", _is_absent)
 unmasked: Final[Any] = getattr(_module, "unmasked", _is_absent)
@@ -140,10 +141,6 @@ def sum_over(axes: tuple[int, ...] | None, keep: bool) -> Any:
     """The kernel of a sum over these axes."""
     kernel = table.get("Sum.dtype=None.forward")
     return _is_absent if kernel is None else kernel.over(axes, keep)
-
-
-# A single function that NumPy has in SIMD of its own is as quick there, or quicker.
-_QUICK_IN_NUMPY: Final = frozenset(("Exp.forward", "Expm1.forward", "Log.forward", "Tanh.forward"))
 
 
 _titles: Final = {name.partition(".")[0] for name in table}  # of classes that have a kernel
@@ -205,7 +202,7 @@ def _kernels_by_name(op: Any, rule: str) -> dict[int, Any]:
     name = name_of(op, rule)
     inputs = number_of_inputs(op)
     if rule == "forward" or inputs == 1:
-        kernel = None if name in _QUICK_IN_NUMPY else table.get(name)
+        kernel = table.get(name)
         if kernel is not None and rule == "vjp" and getattr(op, "has_rule_for_halves", False):
             kernel = kernel.wide()
         return {} if kernel is None else {0: kernel}

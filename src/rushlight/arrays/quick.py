@@ -148,19 +148,24 @@ def _add_rows(out: Array, places: Array, g: Array, n: int, width: int) -> Array 
     return out
 
 
+def _count(x: Array) -> int:
+    found = kernels.count_nonzero(x)
+    return np.count_nonzero(x) if found is None else int(found)
+
+
 def count_all(x: Array) -> Array | None:
     """How many elements are not zero."""
-    return np.array(np.count_nonzero(x)) if type(x) is np.ndarray else None
+    return np.array(_count(x)) if type(x) is np.ndarray else None
 
 
 def any_of_all(x: Array) -> Array | None:
     """Whether an element is not zero."""
-    return np.array(np.count_nonzero(x) > 0) if type(x) is np.ndarray else None
+    return np.array(_count(x) > 0) if type(x) is np.ndarray else None
 
 
 def all_of_all(x: Array) -> Array | None:
     """Whether no element is zero."""
-    return np.array(np.count_nonzero(x) == x.size) if type(x) is np.ndarray else None
+    return np.array(_count(x) == x.size) if type(x) is np.ndarray else None
 
 
 def place_along(dim: int, most: bool, keep: bool, x: Array) -> Array | None:

@@ -8,7 +8,7 @@ Note [Roles]
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 EACH, ROW, COLUMN, ONE = "each", "row", "column", "one"
@@ -89,3 +89,25 @@ def in_order(wanted: tuple[Expr, ...]) -> list[Expr]:
         stack.append((e, True))
         stack.extend((a, False) for a in reversed(e.args) if a not in seen)
     return list(seen)
+
+
+def with_number(kernel: Kernel) -> list[Kernel]:
+    """Of an op that is one word of two operands, element by element, the kernels in which one of
+    them is a number that all elements meet: the second, then the first. It comes as the second
+    argument in both."""
+    kinds = [(e.role, e.truth) for e in kernel.inputs]
+    words = [e.word for e in in_order(kernel.outputs) if e.word != "input"]
+    if kinds != [(EACH, False)] * 2 or len(words) != 1 or not kernel.name.endswith(".forward"):
+        return []
+    array, number = Expr("input", (), 0), Expr("input", (), 1, ONE)
+    found = []
+    for given in ((array, number), (number, array)):
+        made = dict(zip(kernel.inputs, given, strict=True))
+        for e in in_order(kernel.outputs):
+            if e not in made:
+                args = tuple(made[a] for a in e.args)
+                role = e.role if not args else EACH if any(a.role == EACH for a in args) else ONE
+                made[e] = Expr(e.word, args, e.value, role, e.truth)
+        outputs = tuple(made[e] for e in kernel.outputs)
+        found.append(replace(kernel, inputs=(array, number), outputs=outputs))
+    return found

@@ -206,7 +206,7 @@ static PyObject *call_half_rows(const Kernel *kernel, PyObject *const *args, Py_
     PyObject *made[@LIMIT];
     HalfWork work = {kernel, NULL, cast_of(type, NPY_FLOAT), cast_of(NPY_FLOAT, type), 1, HALF_BLOCK, {NULL}, {NULL}};
     int results = 0, reduced[NPY_MAXDIMS] = {0}, kept = 0;
-    double params[@LIMIT + 1];
+    double params[@LIMIT + 2];
     if (spec->functions[processor][0] == NULL || strchr(spec->outputs, 'c') || strchr(spec->outputs, 'o')) Py_RETURN_NONE;
     for (Py_ssize_t k = 0; k < count; k++) {
         if (kinds[k] == '-') continue;

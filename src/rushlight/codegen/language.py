@@ -11,6 +11,13 @@ Note [Columns]
     elements of up to `WIDE` columns side by side, and what there is of a row, there is of each of
     them, in an array. Elements of one column are added in sets of `_FEW`.
 
+Note [Parts of rows]
+    Long rows are reduced part by part, so that several threads may share them; the parts are the
+    same for any number of threads. The parameter behind the count says which step it is: 1 reduces
+    a part, and gives the numbers that the reductions have come to; 2 takes such numbers in place of
+    elements, and goes on to the result; 0 does both at once. Kernels of one loop that give a number
+    a row can do so.
+
 Note [Sums in kernels]
     Elements are added in sets of `_SET` by SIMD lanes, each a handful of additions, and the sets
     in double, where that is the type itself with what each addition loses: the error is that of a
@@ -23,8 +30,10 @@ Note [Sums in kernels]
 from __future__ import annotations
 
 from rushlight.codegen.expressions import (
+    ANY,
     COLUMN,
     EACH,
+    NONE,
     ONE,
     REDUCTIONS,
     ROW,
@@ -32,6 +41,7 @@ from rushlight.codegen.expressions import (
     Kernel,
     in_order,
 )
+from rushlight.codegen.numpy_loops import c_loop, is_loop
 
 # --- words ----------------------------------------------------------------------------------------
 # {s} is the suffix of the type, {0}… the operands, T the type.
@@ -63,13 +73,18 @@ _TRUTHS = frozenset(
 )  # of truths; others of numbers
 # along a row, where many lanes add; and along a column, where one does
 _SET, _FEW = {"f": 256, "d": 64}, 16
-WIDE = 512  # columns side by side
+# columns side by side: one loop goes over long lines; what several go over should stay in the cache
+WIDE, FEWER = 2048, 256
 COUNT = 12  # where the count of elements stands among the parameters
+_STEP = COUNT + 1  # and the step of Note [Parts of rows]
+SPLITS = 8  # numbers that are kept of a part, at the most
 _TYPES = {"f": "float", "d": "double"}
 
 
 def can_write(kernel: Kernel) -> bool:
     """Whether C has a word for all that a kernel does."""
+    if is_loop(kernel, "d"):
+        return True
     known = {*WORDS, "input", "param", "const", "count", "sum_rows", *REDUCTIONS}
     values = in_order(kernel.outputs)
     powers = [e for e in values if e.word == "power"]  # of parameters alone: no SIMD of libm's
@@ -183,6 +198,10 @@ class _Writer:
     # --- element by element -----------------------------------------------------------------------
     def flat(self, name: str) -> str:
         self.head(name, "npy_intp n")
+        if is_loop(self.kernel, self.letter):
+            self.put(c_loop(self.kernel.outputs[0].word, self.letter))
+            self.close()
+            return "\n".join(self.lines)
         for e in self.kernel.inputs:
             if e.role == EACH and e in self.number:
                 kind = "unsigned char" if e.truth else self.type
@@ -365,6 +384,11 @@ class _Writer:
         for e in sums:
             lost = f", lost{number[e]} = 0" if self.letter == "d" else ""
             self.put(f"double s{number[e]} = {_ADDED[e.word][0]}{lost};")
+        if splits(self.kernel):
+            self.open(f"if (p[{_STEP}] == 2)")
+            self.join_kept()
+            self.close()
+            self.open("else")
         if sums:
             many = _SET[self.letter]
             self.open(f"for (npy_intp from = 0; from < n; from += {many})")
@@ -398,6 +422,9 @@ class _Writer:
             self.join(e, "")
         if sums:
             self.close()
+        if splits(self.kernel):
+            self.close()
+            self.put_kept()
         self.names = outer
         self.ready.update(e for e in used if e in self.aside)
         for e in reduced:
@@ -431,13 +458,56 @@ class _Writer:
         """The type in which a set of elements is added."""
         return self.type if e.word == "reduce_sum" else "double"
 
+    # --- long rows: see Note [Parts of rows] ------------------------------------------------------
+    def kept(self, at: str) -> list[str]:
+        """The variables of the reductions; `at` is "" or the column."""
+        found = []
+        for e in self.wanted[0]:
+            m = self.number[e]
+            found.append(f"nan{m}{at} ? NAN : m{m}{at}" if e.word in _LIMITS else f"s{m}{at}")
+            if e.word in _ADDED and self.letter == "d":
+                found.append(f"lost{m}{at}")
+        return found
+
+    def put_kept(self) -> None:
+        self.open(f"if (p[{_STEP}] == 1)")
+        self.put(f"double *part = (double *)out[0] + r * {splits(self.kernel)};")
+        for at, value in enumerate(self.kept("")):
+            self.put(f"part[{at}] = {value};")
+        self.put("continue;")
+        self.close()
+
+    def join_kept(self) -> None:
+        """Reduce the numbers of parts, which are in the place of the first input."""
+        count = splits(self.kernel)
+        self.put(f"const double *part = (const double *)in[0] + r * n * {count};")
+        self.open(f"for (npy_intp i = 0; i < n; i++, part += {count})")
+        at = 0
+        for e in self.wanted[0]:
+            m = self.number[e]
+            if e.word in _LIMITS:
+                sign = ">" if e.word == "reduce_max" else "<"
+                self.put(f"m{m} = part[{at}] {sign} m{m} ? ({self.type})part[{at}] : m{m};")
+                self.put(f"nan{m} |= part[{at}] != part[{at}];")
+            else:
+                self.put(f"const double q{m} = part[{at}];")
+                self.join(e, "")
+                if self.letter == "d":
+                    at += 1
+                    self.put(f"lost{m} += part[{at}];")
+            at += 1
+        self.close()
+
     # --- column by column: see Note [Columns] -----------------------------------------------------
     def columns(self, name: str) -> str:
         self.plan()
+        self.wide = WIDE if self.last + bool(self.each_outputs) == 1 else FEWER
         T = self.type
         self.head(name, "npy_intp n, npy_intp inner, npy_intp w")
         if self.scratch:
-            self.put(f"{T} *memory = ({T} *)scratch(n * {WIDE * len(self.scratch)} * sizeof({T}));")
+            self.put(
+                f"{T} *memory = ({T} *)scratch(n * {self.wide * len(self.scratch)} * sizeof({T}));"
+            )
         self.whole()
         for e in self.kernel.inputs:
             if e in self.number and e.role == ROW:
@@ -447,7 +517,9 @@ class _Writer:
         for level in range(self.last + 1):
             made = self.made_of_rows(level)
             for e in made:
-                self.put(f"double r{self.number[e]}[{WIDE}]; {T} t{self.number[e]}[{WIDE}];")
+                self.put(
+                    f"double r{self.number[e]}[{self.wide}]; {T} t{self.number[e]}[{self.wide}];"
+                )
             if made:
                 self.across()
                 outer = dict(self.names)
@@ -488,13 +560,15 @@ class _Writer:
         sums = [e for e in reduced if e.word in _ADDED]
         limits = [e for e in reduced if e.word in _LIMITS]
         for e in limits:
-            self.put(f"{T} m{number[e]}[{WIDE}]; int nan{number[e]}[{WIDE}];")
+            self.put(f"{T} m{number[e]}[{self.wide}]; int nan{number[e]}[{self.wide}];")
         for e in sums:
-            self.put(f"double s{number[e]}[{WIDE}]; {self.sum_type(e)} q{number[e]}[{WIDE}];")
+            self.put(
+                f"double s{number[e]}[{self.wide}]; {self.sum_type(e)} q{number[e]}[{self.wide}];"
+            )
             if self.letter == "d":
-                self.put(f"double lost{number[e]}[{WIDE}];")
+                self.put(f"double lost{number[e]}[{self.wide}];")
         for e in reduced:
-            self.put(f"double r{number[e]}[{WIDE}]; {T} t{number[e]}[{WIDE}];")
+            self.put(f"double r{number[e]}[{self.wide}]; {T} t{number[e]}[{self.wide}];")
         if reduced:
             self.across()
             for e in limits:
@@ -504,6 +578,8 @@ class _Writer:
                 if self.letter == "d":
                     self.put(f"lost{number[e]}[j] = 0;")
             self.close()
+        if splits(self.kernel):
+            self.join_kept_across()
         self.open("for (npy_intp i = 0; i < n; i++)")
         for e in self.order:
             if e in used and e.word == "input":
@@ -513,7 +589,7 @@ class _Writer:
                 kind = "unsigned char" if e.truth else T
                 self.put(f"{kind} *y{k} = ({kind} *)out[{k}] + i * inner;")
         for at, slot in enumerate(self.scratch):
-            self.put(f"{T} *{slot} = memory + ({at} * n + i) * {WIDE};")
+            self.put(f"{T} *{slot} = memory + ({at} * n + i) * {self.wide};")
         self.across()
         outer = dict(self.names)
         self.elements(used, read, "j")
@@ -534,6 +610,8 @@ class _Writer:
         self.close()
         self.names = outer
         self.ready.update(e for e in used if e in self.aside)
+        if splits(self.kernel):
+            self.put_kept_across()
         if reduced:
             self.across()
             for e in reduced:
@@ -542,6 +620,55 @@ class _Writer:
                 self.put(f"t{m}[j] = ({T})r{m}[j];")
             self.close()
         self.keep(reduced)
+
+    def join_kept_across(self) -> None:
+        """The same as `join_kept`, of columns: a line for each number that is kept."""
+        self.open(f"for (npy_intp i = 0; p[{_STEP}] == 2 && i < n; i++)")
+        self.put(f"const double *part = (const double *)in[0] + i * {splits(self.kernel)} * inner;")
+        self.across()
+        at = 0
+        for e in self.wanted[0]:
+            m, value = self.number[e], f"part[{at} * inner + j]"
+            if e.word in _LIMITS:
+                sign = ">" if e.word == "reduce_max" else "<"
+                self.put(f"m{m}[j] = {value} {sign} m{m}[j] ? ({self.type}){value} : m{m}[j];")
+                self.put(f"nan{m}[j] |= {value} != {value};")
+            elif self.letter == "f":
+                self.put(f"s{m}[j] {_ADDED[e.word][1]}= {value};")
+            else:
+                self.put(f"q{m}[j] = {value};")
+                self.join(e, "[j]")
+                at += 1
+                self.put(f"lost{m}[j] += part[{at} * inner + j];")
+            at += 1
+        self.close()
+        self.close()
+        self.put(f"if (p[{_STEP}] == 2) n = 0; /* there are no elements */")
+
+    def put_kept_across(self) -> None:
+        self.open(f"if (p[{_STEP}] == 1)")
+        self.put("double *part = (double *)out[0];")
+        self.across()
+        for at, value in enumerate(self.kept("[j]")):
+            self.put(f"part[{at} * inner + j] = {value};")
+        self.close()
+        self.put("return;")
+        self.close()
+
+
+def splits(kernel: Kernel) -> int:
+    """How many numbers are kept of a part of a row, two for a sum of doubles; 0 if rows must stay
+    whole: see Note [Parts of rows]."""
+    values = in_order(kernel.outputs)
+    reductions = [e for e in values if e.is_reduction]
+    nested = any(e.is_reduction for r in reductions for e in in_order(r.args))
+    inputs = {e.role for e in kernel.inputs}
+    if not reductions or nested or not inputs <= {EACH, ONE, ANY, NONE}:
+        return 0
+    if any(e.role != ROW for e in kernel.outputs):
+        return 0
+    count = sum(2 if e.word in _ADDED else 1 for e in reductions)
+    return count if count <= SPLITS else 0
 
 
 def c_of(kernel: Kernel, letter: str, name: str) -> str:

@@ -106,7 +106,7 @@ static inline npy_intp row_at(const Rows *r, npy_intp i) {
 }
 
 static PyThreadState *begin_many(npy_intp bytes) {
-    return bytes > MANY_MOVED ? PyEval_SaveThread() : NULL;
+    return bytes > 2 * MANY ? PyEval_SaveThread() : NULL;
 }
 
 static void end_many(PyThreadState *saved) {

@@ -6,6 +6,11 @@ Note [Blocks]
     block, in memory that stays in the processor's first cache. Results are new arrays; their axes
     lie in the order that PyTorch gives them, and blocks follow that order.
 
+Note [A number a line]
+    A number next to an array, and what is the same along each line of the result (`x / x.sum(1,
+    keepdim=True)`), need no such piece: functions of two operands are compiled once more with one
+    of them in a register, always as the second argument, and called line by line.
+
 Note [Rows in memory]
     A kernel over rows takes its arrays as outer x n x inner numbers, where n is the axis that is
     reduced, or several that follow one another. With inner = 1 there are outer rows; else rows are
@@ -15,8 +20,11 @@ Note [Rows in memory]
 
 from __future__ import annotations
 
+from rushlight.codegen.language import FEWER, SPLITS, WIDE
+
 ELEMENTS = """
 #define BLOCK 1024  /* elements that are brought into one piece at a time */
+#define LINE 64     /* elements of lines that are worth a call */
 #define MOST 16     /* axes */
 
 /* Give back references; NULL, the answer of a call that failed. */
@@ -42,6 +50,7 @@ static int which_function(const Spec *spec, int type) {
 static const double *with_count(const Kernel *kernel, double *room, npy_intp count) {
     memcpy(room, kernel->params, sizeof(kernel->params));
     room[@LIMIT] = (double)count;
+    room[@LIMIT + 1] = 0; /* see Note [Parts of rows] in `language` */
     return room;
 }
 
@@ -138,6 +147,69 @@ static void work_elements(void *given, npy_intp from, npy_intp to) {
     }
 }
 
+/* Two operands of which one is a number along each line: see Note [A number a line]. */
+typedef struct {
+    over_elements run;
+    const double *params;
+    char *x, *numbers, *out;
+    npy_intp unit, out_unit, line; /* elements of a line */
+    int axes;                      /* of the lines, with their sizes and the operands' steps */
+    const npy_intp *dims, *x_steps, *steps;
+} NumberWork;
+
+static void work_lines(void *given, npy_intp from, npy_intp to) {
+    const NumberWork *work = given;
+    while (from < to) {
+        const npy_intp at = from % work->line, left = work->line - at;
+        const npy_intp count = left < to - from ? left : to - from;
+        npy_intp rest = from / work->line;
+        char *x = work->x + at * work->unit, *number = work->numbers;
+        for (int d = work->axes - 1; d >= 0 && rest; d--) {
+            const npy_intp place = rest % work->dims[d];
+            x += place * work->x_steps[d];
+            number += place * work->steps[d];
+            rest /= work->dims[d];
+        }
+        char *in[2] = {x, number}, *out[1] = {work->out + from * work->out_unit};
+        work->run(in, out, count, work->params);
+        from += count;
+    }
+}
+
+/* The function of a kernel of two operands for a number as operand `at`; NULL if there is none. */
+static over_elements with_number(const Spec *spec, int which, int at) {
+    return (over_elements)spec->functions[processor][(at == 1 ? 2 : 4) + which];
+}
+
+/* An element-wise kernel of an array in one piece and a number, which is operand `at`; the result
+   is `made`, or new memory that lies as the array does. None if there is no function for it. */
+static PyObject *call_with_number(const Kernel *kernel, PyArrayObject *a, double value, int at, PyArrayObject *made) {
+    const Spec *spec = kernel->spec;
+    const int type = PyArray_TYPE(a), rows = PyArray_IS_C_CONTIGUOUS(a);
+    const int which = type == NPY_FLOAT ? 0 : type == NPY_DOUBLE ? 1 : -1;
+    union { float f; double d; } number;
+    NumberWork work;
+    if (which < 0 || !PyArray_ISALIGNED(a) || !PyArray_ISNOTSWAPPED(a) || !(rows || PyArray_IS_F_CONTIGUOUS(a))) Py_RETURN_NONE;
+    work.run = with_number(spec, which, at);
+    if (work.run == NULL) Py_RETURN_NONE;
+    if (which) number.d = value;
+    else number.f = (float)value;
+    const int bools = spec->outputs[0] == 'b';
+    if (made) Py_INCREF(made);
+    else made = (PyArrayObject *)PyArray_EMPTY(PyArray_NDIM(a), PyArray_DIMS(a), bools ? NPY_BOOL : type, !rows);
+    if (made == NULL) return NULL;
+    work.params = kernel->params;
+    work.x = PyArray_BYTES(a);
+    work.unit = which ? 8 : 4;
+    work.numbers = (char *)&number;
+    work.out = PyArray_BYTES(made);
+    work.out_unit = bools ? 1 : work.unit;
+    work.line = PyArray_SIZE(a);
+    work.axes = 0;
+    run_parts(work_lines, &work, work.line, BLOCK, work.line);
+    return (PyObject *)made;
+}
+
 /* Strides as PyTorch shows them: NumPy writes 0 for new axes of size 1. */
 static void shown_strides(PyArrayObject *x, npy_intp *strides) {
     for (int d = PyArray_NDIM(x) - 1; d >= 0; d--) {
@@ -206,7 +278,16 @@ static PyObject *call_spread(const Kernel *kernel, PyObject *const *args, Py_ssi
     Work work;
     npy_intp dims[MOST], strides[@LIMIT][MOST];
     int nd = 0, type = -1, in_rows = 1, arrays = 0, order[MOST];
-    double params[@LIMIT + 1];
+    double params[@LIMIT + 2];
+    for (int k = 0; count == 2 && k < 2; k++) {
+        if (!PyFloat_CheckExact(args[k]) && !PyLong_CheckExact(args[k])) continue;
+        const double number = PyFloat_AsDouble(args[k]);
+        if (number == -1 && PyErr_Occurred()) { PyErr_Clear(); Py_RETURN_NONE; }
+        if (!PyArray_CheckExact(args[1 - k])) break;
+        PyObject *y = call_with_number(kernel, (PyArrayObject *)args[1 - k], number, k, NULL);
+        if (y != Py_None) return y;
+        Py_DECREF(y);
+    }
     work.rooms = 0;
     for (Py_ssize_t k = 0; k < count; k++) { /* the shape and the type */
         PyArrayObject *a = (PyArrayObject *)args[k];
@@ -331,6 +412,15 @@ static PyObject *call_spread(const Kernel *kernel, PyObject *const *args, Py_ssi
     work.inputs = (int)count;
     work.outputs = results;
     work.is_double = type == NPY_DOUBLE;
+    for (int k = 0; count == 2 && inner >= LINE && k < 2; k++) {
+        const Operand *number = &work.in[k], *x = &work.in[1 - k];
+        if (number->sort == DENSE || number->data == NULL || x->data == NULL) continue;
+        if (number->steps[work.axes - 1] != 0 || x->steps[work.axes - 1] != x->unit || !with_number(spec, which, k)) continue;
+        NumberWork lines = {with_number(spec, which, k), work.params, x->data, number->data, work.out[0], x->unit, work.out_unit[0],
+                            inner, work.axes - 1, work.dims, x->steps, number->steps};
+        run_parts(work_lines, &lines, work.total, 1, work.total);
+        return together(made, results);
+    }
     run_parts(work_elements, &work, work.total, work.block, work.total);
     return together(made, results);
 }
@@ -387,7 +477,7 @@ static PyObject *call_elements(const Kernel *kernel, PyObject *const *args, Py_s
         work.out_unit[results++] = is == NPY_BOOL ? 1 : type == NPY_FLOAT ? 4 : 8;
     }
     const npy_intp size = PyArray_SIZE(first);
-    double params[@LIMIT + 1];
+    double params[@LIMIT + 2];
     const double *p = spec->counts ? with_count(kernel, params, size) : kernel->params;
     if (size <= MANY) {
         for (Py_ssize_t k = 0; k < count; k++) in[k] = kinds[k] == '-' || kinds[k] == 'n' ? NULL : work.in[k].data;
@@ -456,6 +546,89 @@ static void work_columns(void *given, npy_intp from, npy_intp to) {
         }
         ((over_columns)lines->run)(in, out, lines->n, lines->inner, w, lines->params);
     }
+}
+
+#define SEGMENT 32768   /* elements of a long row that are reduced at a time */
+#define SEGMENTS 262144 /* and of columns side by side, about */
+#define SPLITS @SPLITS  /* numbers that are kept of a part, at the most */
+
+/* Rows, or columns, part by part: see Note [Parts of rows] in `language`. Where there are but a few
+   columns, several lines are taken as one, which has as many times the columns. */
+typedef struct {
+    const RowWork *lines;
+    npy_intp fold, length, segments, rest; /* lines in one; of those, in a segment; segments; lines left over */
+    npy_intp parts;                        /* of a row, or of a set of columns */
+    double *found;                         /* for each part `spec->splits` numbers, of each column */
+} Segments;
+#define FOLDED 128 /* columns that several lines make, at the most */
+
+/* Call the function of a kernel for one part of a row, or of all columns side by side. */
+static void reduce_part(const RowWork *lines, char **in, npy_intp in_unit, char **out, npy_intp out_unit, npy_intp n) {
+    if (lines->inner == 1) {
+        ((over_rows)lines->run)(in, out, 1, n, lines->params);
+        return;
+    }
+    for (npy_intp first = 0; first < lines->inner; first += lines->wide) {
+        const npy_intp w = first + lines->wide < lines->inner ? lines->wide : lines->inner - first;
+        char *here[@LIMIT], *made[@LIMIT];
+        for (int k = 0; lines->spec->inputs[k]; k++) here[k] = in[k] + (lines->spec->inputs[k] == 'o' ? 0 : first * in_unit);
+        for (int k = 0; lines->spec->outputs[k]; k++) made[k] = out[k] + first * out_unit;
+        ((over_columns)lines->run)(here, made, n, lines->inner, w, lines->params);
+    }
+}
+
+static void work_segments(void *given, npy_intp from, npy_intp to) {
+    const Segments *all = given;
+    const int numbers = all->lines->spec->splits;
+    const npy_intp inner = all->lines->inner, folded = all->lines->n / all->fold, each = all->segments + (all->rest > 0);
+    char *in[@LIMIT], *out[@LIMIT];
+    for (npy_intp at = from; at < to; at++) {
+        const npy_intp row = at / each, segment = at % each, first = segment * all->length;
+        double room[SPLITS * FOLDED], *found = all->found + (row * all->parts + segment * all->fold) * numbers * inner;
+        RowWork lines = *all->lines;
+        npy_intp n = folded - first < all->length ? folded - first : all->length, start = first * all->fold;
+        if (segment == all->segments) {
+            n = all->rest;
+            start = folded * all->fold;
+        } else {
+            lines.inner *= all->fold;
+            lines.wide = lines.inner < @WIDE ? lines.inner : @WIDE;
+        }
+        for (int k = 0; lines.spec->inputs[k]; k++)
+            in[k] = lines.in[k] + (row * lines.n + start) * inner * row_bytes(lines.spec->inputs[k], 1, lines.unit);
+        for (int k = 0; lines.spec->outputs[k]; k++) out[k] = (char *)(lines.inner == inner ? found : room);
+        reduce_part(&lines, in, lines.unit, out, sizeof(double), n);
+        if (lines.inner == inner) continue;
+        for (npy_intp t = 0; t < all->fold; t++) /* as many parts */
+            for (int k = 0; k < numbers; k++) memcpy(found + (t * numbers + k) * inner, room + (k * all->fold + t) * inner, inner * sizeof(double));
+    }
+}
+
+/* Reduce part by part, and then the parts. Whether there was memory for their numbers. */
+static int reduce_parts(const RowWork *lines, double *params, npy_intp outer) {
+    const int numbers = lines->spec->splits;
+    Segments all = {lines, 1, SEGMENT, 0, 0, 0, NULL};
+    char *in[@LIMIT], *out[@LIMIT];
+    if (lines->inner > 1) {
+        if (lines->inner <= FOLDED / 4) all.fold = FOLDED / lines->inner;
+        all.length = (SEGMENTS / (lines->inner * all.fold) / 16 + 1) * 16;
+    }
+    all.segments = (lines->n / all.fold + all.length - 1) / all.length;
+    all.rest = lines->n % all.fold;
+    all.parts = all.segments * all.fold + (all.rest > 0);
+    all.found = malloc(outer * all.parts * numbers * lines->inner * sizeof(double));
+    if (all.found == NULL) return 0;
+    params[@LIMIT + 1] = 1;
+    run_parts(work_segments, &all, outer * (all.segments + (all.rest > 0)), 1, outer * lines->n * lines->inner);
+    params[@LIMIT + 1] = 2;
+    for (npy_intp row = 0; row < outer; row++) {
+        for (int k = 0; lines->spec->inputs[k]; k++)
+            in[k] = lines->spec->inputs[k] == 'o' ? lines->in[k] : (char *)(all.found + row * all.parts * numbers * lines->inner);
+        for (int k = 0; lines->spec->outputs[k]; k++) out[k] = lines->out[k] + row * lines->inner * lines->unit;
+        reduce_part(lines, in, sizeof(double), out, lines->unit, all.parts);
+    }
+    free(all.found);
+    return 1;
 }
 
 /* Which axes of `nd` a kernel reduces, as flags; whether that can be. */
@@ -564,16 +737,18 @@ static PyObject *call_rows(const Kernel *kernel, PyObject *const *args, Py_ssize
         lines.out[results] = PyArray_BYTES((PyArrayObject *)y);
         made[results++] = y;
     }
-    double params[@LIMIT + 1];
+    double params[@LIMIT + 2];
     lines.params = with_count(kernel, params, n);
     if (inner > 1) {
-        /* what several loops go over should stay in the cache; one loop goes over long lines */
-        lines.wide = WIDE;
-        if (spec->loops > 1) {
-            lines.wide = 65536 / n / 16 * 16;
-            if (lines.wide < 16) lines.wide = 16;
-            if (lines.wide > 256) lines.wide = 256;
-        }
+        const npy_intp most = spec->loops > 1 ? @FEWER : @WIDE;
+        lines.wide = ((spec->loops > 1 ? 65536 / n : inner) + 15) / 16 * 16;
+        if (lines.wide < 16) lines.wide = 16;
+        if (lines.wide > most) lines.wide = most;
+    }
+    const int is_long = inner == 1 ? n >= SHARED : n * inner >= (inner <= FOLDED / 4 ? 1024 : 2 * SEGMENTS);
+    if (spec->splits && is_long && n >= FOLDED && reduce_parts(&lines, params, outer)) {
+        /* done */
+    } else if (inner > 1) {
         lines.sets = (inner + lines.wide - 1) / lines.wide;
         run_parts(work_columns, &lines, outer * lines.sets, 1, outer * n * inner);
     } else if (strchr(spec->outputs, 'c')) { /* sums over all rows: in one go */
@@ -676,16 +851,20 @@ static PyObject *make_family(PyObject *self, PyObject *const *args, Py_ssize_t c
 """
 
 
-def c_calls(limit: int, wide: int, inputs: int) -> str:
+def c_calls(limit: int, inputs: int) -> str:
     """The C of all of it, but for families, which need the type of kernels."""
-    return _fill(ELEMENTS + ROWS, limit, wide, inputs)
+    return _fill(ELEMENTS + ROWS, limit, inputs)
 
 
-def c_family(limit: int, wide: int, inputs: int) -> str:
+def c_family(limit: int, inputs: int) -> str:
     """The C of families."""
-    return _fill(FAMILY, limit, wide, inputs)
+    return _fill(FAMILY, limit, inputs)
 
 
-def _fill(text: str, limit: int, wide: int, inputs: int) -> str:
+def _fill(text: str, limit: int, inputs: int) -> str:
     text = text.replace("@LIMIT", str(limit)).replace("@INPUTS", str(inputs))
-    return text.replace("WIDE", str(wide))
+    return (
+        text.replace("@WIDE", str(WIDE))
+        .replace("@FEWER", str(FEWER))
+        .replace("@SPLITS", str(SPLITS))
+    )

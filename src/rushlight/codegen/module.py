@@ -28,10 +28,20 @@ from rushlight.codegen import (
     tails,
 )
 from rushlight.codegen.draws import c_draws
-from rushlight.codegen.expressions import ANY, EACH, NONE, ROW, Expr, Kernel, in_order
-from rushlight.codegen.language import COUNT, WIDE, c_of, c_of_columns
+from rushlight.codegen.expressions import (
+    ANY,
+    EACH,
+    NONE,
+    ROW,
+    Expr,
+    Kernel,
+    in_order,
+    with_number,
+)
+from rushlight.codegen.language import COUNT, c_of, c_of_columns, splits
 from rushlight.codegen.mathematics import FUSED, c_functions
 from rushlight.codegen.memory import c_calls, c_family
+from rushlight.codegen.numpy_loops import c_loops
 from rushlight.codegen.products import METHODS, c_products
 from rushlight.codegen.public_function import PUBLIC_FUNCTION
 
@@ -106,7 +116,9 @@ typedef struct {
     int counts;          /* whether it asks how many elements there are */
     int above;           /* the parameter that a row must have more elements than, or -1 */
     int follows;         /* results of each element lie as the inputs do: those must agree on it */
-    void *functions[SORTS][4]; /* in float, in double; over columns in float, in double */
+    int splits;          /* numbers that are kept of a part of a row, 0 if rows stay whole */
+    void *functions[SORTS][6]; /* in float, in double; over columns in float, in double; of elements:
+                                  with a number as the second operand, and as the first */
 } Spec;
 
 typedef struct {
@@ -124,7 +136,7 @@ _TAIL = """
 static int best_processor; /* that runs here */
 static const Spec specs[] = {
 %(specs)s
-    {NULL, NULL, NULL, 0, 0, 0, 0, 0, 0, 0, {{NULL, NULL, NULL, NULL}}}
+    {NULL, NULL, NULL, 0, 0, 0, 0, 0, 0, 0, 0, {{NULL}}}
 };
 
 static PyObject *call_typed(const Kernel *kernel, PyObject *const *args, Py_ssize_t count) {
@@ -168,6 +180,12 @@ static int run_strided(const Kernel *kernel, PyArrayObject **all, const double *
         for (int k = 0; k < count; k++)
             if (all[k] && dims[outer - 1] != 1 && PyArray_STRIDE(all[k], outer - 1) != n * unit) goto found;
         n *= dims[--outer];
+    }
+    if (work.rooms == 1 && count == 3 && results == 1) {
+        const int at = all[1] ? 1 : 0;
+        PyObject *y = call_with_number(kernel, all[2 - at], numbers[at], at, all[0]);
+        Py_DECREF(y); /* None, or the result itself: nothing new was made */
+        if (y != Py_None) return 1;
     }
     work.run = (over_elements)kernel->spec->functions[processor][which]; /* all in one piece */
     work.params = kernel->params;
@@ -400,7 +418,7 @@ PyMODINIT_FUNC PyInit__kernels(void) {
     best_processor = processor;
     find_threads();
     name_of_module = PyUnicode_InternFromString("__name__");
-    if (name_of_module == NULL || !find_matmul()) return NULL;
+    if (name_of_module == NULL || !find_matmul() || !find_loops()) return NULL;
     if (PyType_Ready(&Kernel_Type) < 0 || PyType_Ready(&Family_Type) < 0 || PyType_Ready(&Look_Type) < 0) return NULL;
     PyObject *module = PyModule_Create(&definition), *table = PyDict_New();
     if (module == NULL || table == NULL) return NULL;
@@ -517,19 +535,21 @@ def _spec(kernel: Kernel, functions: list[str]) -> str:
         len(kernel.inputs), kernel.params, kernel.by_rows * (2 if kernel.whole else 1),
         _loops(kernel),
         int(any(e.word == "count" for e in values)), -1 if kernel.above is None else kernel.above,
-        int(".vjp" in kernel.name and (not kernel.by_rows or "r" in inputs)),
+        int(".vjp" in kernel.name and (not kernel.by_rows or "r" in inputs)), splits(kernel),
     ]  # fmt: skip
     return (
         f'    {{"{kernel.name}", "{inputs}", "{outputs}", {", ".join(map(str, numbers))}, '
-        f"{{{_table(functions)}}}}},"
+        f"{{{_table(functions, 6)}}}}},"
     )
 
 
-def _table(functions: list[str]) -> str:
-    """Up to four functions, for each sort of processors."""
+def _table(functions: list[str], most: int) -> str:
+    """Up to `most` functions, for each sort of processors."""
     sorts = []
     for sort in SORTS:
-        names = [f"{f}_{_sort_for(f, sort)}" for f in functions] + ["NULL"] * (4 - len(functions))
+        names = [f"{f}_{_sort_for(f, sort)}" for f in functions] + ["NULL"] * (
+            most - len(functions)
+        )
         text = f"{{{', '.join(names)}}}"
         sorts.append(f"X86(, {text})" if sort != "v1" else text)
     return " ".join(sorts)
@@ -540,14 +560,14 @@ def c_module(kernels: Iterable[Kernel]) -> str:
     types = (_TYPES + tails.C_ROOMS).replace("@LIMIT", str(LIMIT))
     parts = [_HEAD, c_functions(), c_products(), call_site.CALL_SITE]
     parts += [PUBLIC_FUNCTION, looks.LOOKS, strides.STRIDES]
-    parts += [multithreading.THREADS, types]
-    parts += [c_calls(LIMIT, WIDE, INPUTS), moves.c_moves(), halves.c_halves(LIMIT)]
+    parts += [multithreading.THREADS, c_loops(), types]
+    parts += [c_calls(LIMIT, INPUTS), moves.c_moves(), halves.c_halves(LIMIT)]
     parts += [scans.c_scans(), c_draws()]
     parts += [members.c_members(), makers.c_makers(), sorting.c_sorting(), margins.c_margins()]
     parts += [classes.c_classes(), matrices.C_MATRICES, attention.HEAD]
     specs = []
     bodies = dict(attention.bodies())
-    calls = attention.c_calls(_table(list(bodies.values())))
+    calls = attention.c_calls(_table(list(bodies.values()), 4))
     texts_of: dict[
         str, list[str]
     ] = {}  # what each function is for: kernels that do the same share it
@@ -555,6 +575,8 @@ def c_module(kernels: Iterable[Kernel]) -> str:
         texts = [c_of(kernel, letter, "NAME") for letter in "fd"]
         if kernel.by_columns and not kernel.whole:
             texts += [c_of_columns(kernel, letter, "NAME") for letter in "fd"]
+        for variant in with_number(kernel):
+            texts += [c_of(variant, letter, "NAME") for letter in "fd"]
         names = []
         for at, body in enumerate(texts):
             names.append(bodies.setdefault(body, f"k{len(bodies)}{'fd'[at % 2]}"))
@@ -565,6 +587,6 @@ def c_module(kernels: Iterable[Kernel]) -> str:
     fill = {
         "specs": "\n".join(specs), "limit": LIMIT,
         "methods": METHODS + "".join(part.METHODS for part in _PARTS),
-        "family": c_family(LIMIT, WIDE, INPUTS),
+        "family": c_family(LIMIT, INPUTS),
     }  # fmt: skip
     return "\n".join([*parts, *_for_sorts(bodies, texts_of), calls, _TAIL % fill])

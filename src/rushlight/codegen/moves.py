@@ -154,14 +154,38 @@ static void move(Path *p, char *to, const char *from, npy_intp unit) {
     }
 }
 
-#define MANY_MOVED 100000 /* bytes: from there on other threads may run meanwhile */
+typedef struct { Path path; char *to; const char *from; npy_intp unit; int cut; } Moved;
 
+static void move_part(void *given, npy_intp first, npy_intp end) {
+    const Moved *all = given;
+    Path p = all->path;
+    p.dims[all->cut] = end - first;
+    move(&p, all->to + first * p.to[all->cut], all->from + first * p.from[all->cut], all->unit);
+}
+
+/* Copy along a path, which several threads may share: one of its axes is cut. */
 static void move_all(Path *p, char *to, const char *from, npy_intp unit) {
-    npy_intp bytes = unit;
-    for (int d = 0; d < p->nd; d++) bytes *= p->dims[d];
-    PyThreadState *saved = bytes > MANY_MOVED ? PyEval_SaveThread() : NULL;
-    move(p, to, from, unit);
-    if (saved) PyEval_RestoreThread(saved);
+    if (!simplify(p)) return;
+    Moved all = {*p, to, from, unit, 0};
+    npy_intp size = 1;
+    for (int d = 0; d < p->nd; d++) {
+        size *= p->dims[d];
+        if (p->dims[all.cut] < 32 && p->dims[d] > p->dims[all.cut]) all.cut = d;
+    }
+    if (p->nd == 0) memcpy(to, from, unit);
+    else run_parts(move_part, &all, p->dims[all.cut], all.cut == p->nd - 1 ? 1024 : p->dims[all.cut] < 256 ? 1 : 32, size * unit / 4);
+}
+
+/* Copy bytes that lie in one piece. */
+static void move_piece(char *to, const char *from, npy_intp bytes) {
+    Path p = {1, {bytes}, {1}, {1}};
+    move_all(&p, to, from, 1);
+}
+
+/* Fill `n` elements with one. */
+static void fill_piece(char *to, const void *one, npy_intp unit, npy_intp n) {
+    Path p = {1, {n}, {unit}, {0}};
+    move_all(&p, to, one, unit);
 }
 
 /* An array that can be moved: of NumPy's, whose elements are so many bytes and no more. */
@@ -228,10 +252,7 @@ static PyObject *copied(PyObject *self, PyObject *given) {
     PyArrayObject *y = (PyArrayObject *)PyArray_NewFromDescr(
         &PyArray_Type, descr, PyArray_NDIM(x), PyArray_DIMS(x), NULL, NULL, rows ? 0 : NPY_ARRAY_F_CONTIGUOUS, NULL);
     if (y == NULL) return NULL;
-    const npy_intp bytes = PyArray_NBYTES(x);
-    PyThreadState *saved = bytes > MANY_MOVED ? PyEval_SaveThread() : NULL;
-    memcpy(PyArray_DATA(y), PyArray_DATA(x), bytes);
-    if (saved) PyEval_RestoreThread(saved);
+    move_piece(PyArray_BYTES(y), PyArray_BYTES(x), PyArray_NBYTES(x));
     return (PyObject *)y;
 }
 
@@ -311,19 +332,20 @@ static int fill_with(PyArrayObject *y, PyObject *value) {
     const double number = whole ? PyLong_AsDouble(value) : PyFloat_AS_DOUBLE(value);
     if (PyErr_Occurred()) { PyErr_Clear(); return 0; }
     if (number == 0 && !signbit(number)) {
-        memset(PyArray_DATA(y), 0, PyArray_NBYTES(y));
+        one.i = 0;
+        fill_piece(PyArray_BYTES(y), &one, 1, PyArray_NBYTES(y));
         return 1;
     }
     if (type == NPY_FLOAT) {
         one.f = (float)number;
-        line_u32(PyArray_BYTES(y), 4, (char *)&one.f, 0, n);
+        fill_piece(PyArray_BYTES(y), &one, 4, n);
     } else if (type == NPY_DOUBLE) {
         one.d = number;
-        line_u64(PyArray_BYTES(y), 8, (char *)&one.d, 0, n);
+        fill_piece(PyArray_BYTES(y), &one, 8, n);
     } else if (type == NPY_INT64 && whole) {
         one.i = PyLong_AsLongLong(value);
         if (PyErr_Occurred()) { PyErr_Clear(); return 0; }
-        line_u64(PyArray_BYTES(y), 8, (char *)&one.i, 0, n);
+        fill_piece(PyArray_BYTES(y), &one, 8, n);
     } else return 0;
     return 1;
 }
@@ -503,7 +525,7 @@ static PyObject *triangle(PyObject *self, PyObject *const *args, Py_ssize_t coun
     const npy_intp all = PyArray_SIZE(x) ? PyArray_SIZE(x) / n : 0;
     const char *from = PyArray_BYTES(x);
     char *to = PyArray_BYTES(y);
-    PyThreadState *saved = PyArray_NBYTES(x) > MANY_MOVED ? PyEval_SaveThread() : NULL;
+    PyThreadState *saved = PyArray_SIZE(x) > MANY ? PyEval_SaveThread() : NULL;
     for (npy_intp r = 0; r < all; r++, from += n * unit, to += n * unit) {
         npy_intp cut = k > n ? n : k < -rows ? -rows : k; /* columns before it are on the lower side */
         cut += r % rows + (lower ? 1 : 0);
@@ -620,6 +642,12 @@ static cast_loop cast_of(int from, int to) {
     return NULL;
 }
 
+typedef struct { cast_loop loop; const char *from; char *to; npy_intp unit, made; } Cast;
+static void cast_part(void *given, npy_intp first, npy_intp end) {
+    const Cast *all = given;
+    all->loop(all->from + first * all->unit, all->to + first * all->made, end - first);
+}
+
 /* recast(type, x): the same numbers in another dtype, of an array in one piece */
 static PyObject *recast(PyObject *self, PyObject *const *args, Py_ssize_t count) {
     PyArrayObject *x = count == 2 ? movable(args[1]) : NULL;
@@ -631,9 +659,8 @@ static PyObject *recast(PyObject *self, PyObject *const *args, Py_ssize_t count)
     if (loop == NULL || (!rows && !lies_turned(x))) Py_RETURN_NONE;
     PyArrayObject *y = (PyArrayObject *)PyArray_EMPTY(PyArray_NDIM(x), PyArray_DIMS(x), (int)type, !rows);
     if (y == NULL) return NULL;
-    PyThreadState *saved = PyArray_NBYTES(x) > MANY_MOVED ? PyEval_SaveThread() : NULL;
-    loop(PyArray_DATA(x), PyArray_DATA(y), PyArray_SIZE(x));
-    if (saved) PyEval_RestoreThread(saved);
+    Cast all = {loop, PyArray_BYTES(x), PyArray_BYTES(y), PyArray_ITEMSIZE(x), PyArray_ITEMSIZE(y)};
+    run_parts(cast_part, &all, PyArray_SIZE(x), 1024, PyArray_SIZE(x));
     return (PyObject *)y;
 }
 """

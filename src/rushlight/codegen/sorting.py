@@ -291,11 +291,37 @@ static PyObject *extreme(PyObject *self, PyObject *const *args, Py_ssize_t count
     return Py_BuildValue("NN", values, places);
 }
 
-static npy_intp count_truths(const npy_bool *truth, npy_intp size) {
-    npy_intp n = 0;
-#pragma omp simd reduction(+:n)
-    for (npy_intp i = 0; i < size; i++) n += truth[i] != 0;
-    return n;
+#define COUNTS(T)                                                                                 \\
+    CLONES static npy_intp count_##T(const void *given, npy_intp size) {                          \\
+        npy_intp all = 0;                                                                         \\
+        for (npy_intp from = 0; from < size; from += 1 << 20) {                                   \\
+            const npy_intp to = from + (1 << 20) < size ? from + (1 << 20) : size;                \\
+            int n = 0;                                                                            \\
+            _Pragma("omp simd reduction(+:n)")                                                    \\
+            for (npy_intp i = from; i < to; i++) n += ((const T *)given)[i] != 0;                 \\
+            all += n;                                                                             \\
+        }                                                                                         \\
+        return all;                                                                               \\
+    }
+COUNTS(npy_bool) COUNTS(float) COUNTS(double)
+#define count_truths count_npy_bool
+
+typedef struct { npy_intp (*count)(const void *, npy_intp); const char *x; npy_intp unit, found; } Counted;
+
+static void count_part(void *given, npy_intp from, npy_intp to) {
+    Counted *all = given;
+    __atomic_fetch_add(&all->found, all->count(all->x + from * all->unit, to - from), __ATOMIC_RELAXED);
+}
+
+/* count_nonzero(x): how many elements are not 0, of truths or floats in one piece */
+static PyObject *count_nonzero(PyObject *self, PyObject *given) {
+    PyArrayObject *x = movable(given);
+    if (x == NULL || PyArray_ISBYTESWAPPED(x) || !(PyArray_IS_C_CONTIGUOUS(x) || PyArray_IS_F_CONTIGUOUS(x))) Py_RETURN_NONE;
+    const int type = PyArray_TYPE(x);
+    if (type != NPY_BOOL && type != NPY_FLOAT && type != NPY_DOUBLE) Py_RETURN_NONE;
+    Counted all = {type == NPY_BOOL ? count_npy_bool : type == NPY_FLOAT ? count_float : count_double, PyArray_BYTES(x), PyArray_ITEMSIZE(x), 0};
+    run_parts(count_part, &all, PyArray_SIZE(x), 1024, PyArray_SIZE(x));
+    return PyLong_FromSsize_t(all.found);
 }
 
 /* nonzero_places(x): where an array of truths is true, a row an axis */
@@ -386,7 +412,9 @@ _TYPES = (
     ("d", "double", "wide", "uint64_t", "(wide_entry){q, i}", "e[i].at"),
     ("i", "int64_t", "wide", "uint64_t", "(wide_entry){q, i}", "e[i].at"),
 )
-METHODS = '    {"nonzero_places", (PyCFunction)nonzero_places, METH_O, NULL},\n' + "".join(
+METHODS = "".join(
+    f'    {{"{n}", (PyCFunction){n}, METH_O, NULL}},\n' for n in ("nonzero_places", "count_nonzero")
+) + "".join(
     f'    {{"{n}", (PyCFunction)(void (*)(void)){n}, METH_FASTCALL, NULL}},\n'
     for n in ("ranked", "extreme", "masked", "unmasked")
 )

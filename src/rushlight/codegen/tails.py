@@ -56,8 +56,8 @@ static __attribute__((noinline)) void in_rooms(
 
 
 def is_flat(text: str) -> bool:
-    """Whether a function goes element by element."""
-    return _HEAD.search(text) is not None
+    """Whether a function goes element by element, in a loop of its own."""
+    return _HEAD.search(text) is not None and _LOOP in text
 
 
 def _step(text: str) -> int:
