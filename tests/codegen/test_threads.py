@@ -44,9 +44,12 @@ def results() -> list[Any]:
         table["Sin.forward"](x), table["Amax.forward"].over((0,), False)(x.reshape(-1, 17)),
         kernels.copied(x), kernels.in_new_rows(x.T), kernels.joined(0, x, x),
         kernels.joined(1, x, x), kernels.stacked(-1, x, x), kernels.flipped((0, 1), x),
-        kernels.rolled((3,), (1,), x), kernels.padded((1, 2, 3, 4), 1.5, x), kernels.tiled((2, 3), x), kernels.filled_as(2.5, x),
-        kernels.filled_as(0, x), kernels.recast(np.dtype(np.float64).num, x),
+        kernels.rolled((3,), (1,), x), kernels.padded((1, 2, 3, 4), 1.5, x),
+        kernels.tiled((2, 3), x), kernels.filled_as(2.5, x), kernels.filled_as(0, x),
+        kernels.recast(np.dtype(np.float64).num, x),
         np.array(kernels.count_nonzero(x > 0)), np.array(kernels.count_nonzero(x.round())),
+        *kernels.ranked(1, True, 5, True, x), kernels.ranked(0, False, -1, False, x),
+        *kernels.extreme(1, True, False, x), *kernels.extreme(0, False, True, wide),
     ]  # fmt: skip
     into = np.zeros_like(x)
     assert table["Exp.forward"].into((into,), x)

@@ -14,7 +14,7 @@ from typing import Any, Final
 import numpy as np
 
 from rushlight.arrays import vocabulary as v
-from rushlight.arrays.kernels import table
+from rushlight.arrays.kernels import bound, of_given, table
 from rushlight.arrays.sums import sum_over
 
 Array = Any
@@ -243,6 +243,15 @@ def layer_norm(x: Array, w: Array, b: Array, width: int, eps: float) -> Any:
             z += bias
     shape = (*lead, *(1,) * width)
     return out, mean.reshape(shape), rstd.reshape(shape)
+
+
+def layer_norm_kernel(width: int, eps: float) -> Any:
+    """The kernel of x, w and b, of which the last or the last two may be None."""
+    found = [table.get("layer_norm" + weighs) for weighs in _NORMS.values()]
+    if None in found:
+        return None
+    axes = tuple(range(-width, 0))
+    return bound(of_given, tuple([k.wide().bind(eps).over(axes, True) for k in found]))
 
 
 def layer_norm_back(

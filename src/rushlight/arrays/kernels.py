@@ -124,6 +124,7 @@ attention_forward: Final[Any] = getattr(_module, "attention_forward", _is_absent
 attention_backward: Final[Any] = getattr(_module, "attention_backward", _is_absent)
 attention_weights: Final[Any] = getattr(_module, "attention_weights", _is_absent)
 attention_gradients: Final[Any] = getattr(_module, "attention_gradients", _is_absent)
+of_given: Final[Any] = getattr(_module, "of_given", _is_absent)
 bound: Final[Any] = functools.partial  # a kernel with the parameters of an op
 
 

@@ -150,7 +150,7 @@ def _add_rows(out: Array, places: Array, g: Array, n: int, width: int) -> Array 
 
 def _count(x: Array) -> int:
     found = kernels.count_nonzero(x)
-    return np.count_nonzero(x) if found is None else int(found)
+    return int(np.count_nonzero(x) if found is None else found)
 
 
 def count_all(x: Array) -> Array | None:

@@ -825,6 +825,17 @@ static PyTypeObject Family_Type = {
     .tp_doc = "Kernels of an op's gradients, by which of them are wanted.",
 };
 
+/* of_given(kernels, *arrays): the result of the kernel for as many arrays as come before the first None,
+   where the others are None too */
+static PyObject *call_of_given(PyObject *self, PyObject *const *args, Py_ssize_t count) {
+    Py_ssize_t some = 0;
+    if (count < 2 || !PyTuple_Check(args[0])) Py_RETURN_NONE;
+    while (some < count - 1 && args[some + 1] != Py_None) some++;
+    for (Py_ssize_t k = some + 1; k < count; k++) if (args[k] != Py_None) Py_RETURN_NONE;
+    if (some == 0 || some > PyTuple_GET_SIZE(args[0])) Py_RETURN_NONE;
+    return PyObject_Vectorcall(PyTuple_GET_ITEM(args[0], some - 1), args + 1, some, NULL);
+}
+
 /* family(inputs, {wanted: kernel}) */
 static PyObject *make_family(PyObject *self, PyObject *const *args, Py_ssize_t count) {
     if (count != 2 || !PyLong_Check(args[0]) || !PyDict_Check(args[1])) {

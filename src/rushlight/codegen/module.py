@@ -402,6 +402,8 @@ static PyObject *use_processor(PyObject *self, PyObject *const *args, Py_ssize_t
 static PyMethodDef functions[] = {
     {"family", (PyCFunction)(void (*)(void))make_family, METH_FASTCALL,
      "family(inputs, kernels): gradients of several inputs, by which of them are wanted."},
+    {"of_given", (PyCFunction)(void (*)(void))call_of_given, METH_FASTCALL,
+     "of_given(kernels, *arrays): that of the kernel for as many arrays as there are before None."},
     {"use_processor", (PyCFunction)(void (*)(void))use_processor, METH_FASTCALL,
      "use_processor(sort): take the functions for a sort of processors, 0 for any; which were taken."},
 %(methods)s

@@ -195,6 +195,49 @@ static void sort_lines_of(SortLines *l, int axis, PyArrayObject *x, PyArrayObjec
     }
 }
 
+/* The line of this number; how many there are is the product of `dims`. */
+static void seek_sort_line(SortLines *l, npy_intp number) {
+    for (int d = l->nd - 1; d >= 0; d--) {
+        l->at[d] = number % l->dims[d];
+        number /= l->dims[d];
+        for (int k = 0; k < 3; k++) l->where[k] += l->at[d] * l->steps[k][d];
+    }
+}
+
+/* What is done along each line, by several threads where there is much: see Note [Parts]. */
+typedef struct {
+    SortLines lines;
+    int type, down; /* or `most` */
+    npy_intp n, k, step, value_step, place_step;
+    int no_memory;
+} SortWork;
+
+static void rank_lines(void *given, npy_intp from, npy_intp to) {
+    SortWork *work = given;
+    SortLines lines = work->lines;
+    void *room = malloc(2 * (work->n + 1) * (work->type == NPY_FLOAT ? sizeof(narrow_entry) : sizeof(wide_entry)));
+    if (room == NULL) {
+        __atomic_store_n(&work->no_memory, 1, __ATOMIC_RELAXED);
+        return;
+    }
+    seek_sort_line(&lines, from);
+    for (; from < to; from++, next_sort_line(&lines))
+        (work->type == NPY_FLOAT ? rank_f : work->type == NPY_DOUBLE ? rank_d : rank_i)(
+            lines.where[0], work->step, work->n, work->k, work->down, lines.where[1], lines.where[2], work->value_step,
+            work->place_step, room);
+    free(room);
+}
+
+static void extremes_of_lines(void *given, npy_intp from, npy_intp to) {
+    const SortWork *work = given;
+    SortLines lines = work->lines;
+    char *value = lines.where[1] + from * work->value_step, *place = lines.where[2] + from * 8;
+    seek_sort_line(&lines, from);
+    for (; from < to; from++, next_sort_line(&lines), value += work->value_step, place += 8)
+        (work->type == NPY_FLOAT ? extreme_f : work->type == NPY_DOUBLE ? extreme_d : extreme_i)(
+            lines.where[0], work->step, work->n, work->down, value, place);
+}
+
 /* ranked(axis, down, k, both, x): the places of the first k in order (k < 0: of all), and with
    `both` the values before them */
 static PyObject *ranked(PyObject *self, PyObject *const *args, Py_ssize_t count) {
@@ -213,28 +256,21 @@ static PyObject *ranked(PyObject *self, PyObject *const *args, Py_ssize_t count)
     for (int d = 0; d < nd; d++) dims[d] = d == axis ? k : PyArray_DIM(x, d);
     PyArrayObject *places = (PyArrayObject *)PyArray_EMPTY(nd, dims, NPY_INT64, 0);
     PyArrayObject *values = both ? (PyArrayObject *)PyArray_EMPTY(nd, dims, type, 0) : NULL;
-    const size_t entry = type == NPY_FLOAT ? sizeof(narrow_entry) : sizeof(wide_entry);
-    void *room = malloc(2 * (n + 1) * entry);
-    if (places == NULL || (both && values == NULL) || room == NULL) {
+    if (places == NULL || (both && values == NULL)) {
         Py_XDECREF(places);
         Py_XDECREF(values);
-        free(room);
-        return PyErr_NoMemory();
+        return NULL;
     }
     if (PyArray_SIZE(places)) {
-        PyThreadState *saved = begin_many(PyArray_NBYTES(x));
-        const npy_intp step = PyArray_STRIDE(x, axis), place_step = PyArray_STRIDE(places, axis);
-        const npy_intp value_step = both ? PyArray_STRIDE(values, axis) : 0;
-        SortLines lines;
-        sort_lines_of(&lines, axis, x, values, places);
-        do {
-            (type == NPY_FLOAT ? rank_f : type == NPY_DOUBLE ? rank_d : rank_i)(
-                lines.where[0], step, n, k, down, lines.where[1], lines.where[2], value_step,
-                place_step, room);
-        } while (next_sort_line(&lines));
-        end_many(saved);
+        SortWork work = {{0}, type, down, n, k, PyArray_STRIDE(x, axis), both ? PyArray_STRIDE(values, axis) : 0, PyArray_STRIDE(places, axis), 0};
+        sort_lines_of(&work.lines, axis, x, values, places);
+        run_parts(rank_lines, &work, PyArray_SIZE(x) / n, 1, PyArray_SIZE(x));
+        if (work.no_memory) {
+            Py_DECREF(places);
+            Py_XDECREF(values);
+            return PyErr_NoMemory();
+        }
     }
-    free(room);
     return both ? Py_BuildValue("NN", values, places) : (PyObject *)places;
 }
 
@@ -279,15 +315,12 @@ static PyObject *extreme(PyObject *self, PyObject *const *args, Py_ssize_t count
         end_many(saved);
         return Py_BuildValue("NN", values, places);
     }
-    SortLines lines;
-    sort_lines_of(&lines, axis, x, NULL, NULL);
-    do {
-        (type == NPY_FLOAT ? extreme_f : type == NPY_DOUBLE ? extreme_d : extreme_i)(
-            lines.where[0], PyArray_STRIDE(x, axis), n, most, value, place);
-        value += unit;
-        place += 8;
-    } while (next_sort_line(&lines));
     end_many(saved);
+    SortWork work = {{0}, type, most, n, 1, PyArray_STRIDE(x, axis), unit, 8, 0};
+    sort_lines_of(&work.lines, axis, x, NULL, NULL);
+    work.lines.where[1] = value;
+    work.lines.where[2] = place;
+    run_parts(extremes_of_lines, &work, PyArray_SIZE(x) / n, 1, PyArray_SIZE(x));
     return Py_BuildValue("NN", values, places);
 }
 

@@ -151,9 +151,18 @@ def apply(op: Any, *xs: Any) -> Any:
             )
             and y.flags.c_contiguous
         )
+        or (plan.in_rows and type(y) is tuple and lie_in_rows(y))
     ):
         y = lay_out(op, y, raws)
     return keep_record(op, xs, raws, y)
+
+
+def lie_in_rows(several: Any) -> bool:
+    """Whether these are arrays of NumPy's that lie in memory row by row."""
+    for y in several:
+        if type(y) is not _ndarray or not y.flags.c_contiguous:
+            return False
+    return True
 
 
 def all_in_rows(xs: tuple[Any, ...]) -> bool:

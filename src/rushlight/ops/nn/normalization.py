@@ -128,6 +128,9 @@ class LayerNorm(Normalise):
         self.axes = tuple(range(-width, 0))
         self.summed = tuple(range(-rank, -width))
 
+    def mover(self, rule: str) -> Any:
+        return fused.layer_norm_kernel(self.width, self.eps) if rule == "forward" else None
+
     def forward(self, x: Any, w: Any, b: Any) -> Any:
         if v.low_precision(x.dtype):
             return self.forward_in_float32(x, w, b)
