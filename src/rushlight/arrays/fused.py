@@ -247,10 +247,10 @@ def layer_norm(x: Array, w: Array, b: Array, width: int, eps: float) -> Any:
 
 def layer_norm_kernel(width: int, eps: float) -> Any:
     """The kernel of x, w and b, of which the last or the last two may be None."""
-    found = [table.get("layer_norm" + weighs) for weighs in _NORMS.values()]
-    if None in found:
+    if "layer_norm" not in table:
         return None
     axes = tuple(range(-width, 0))
+    found = [table["layer_norm" + weighs] for weighs in _NORMS.values()]
     return bound(of_given, tuple([k.wide().bind(eps).over(axes, True) for k in found]))
 
 

@@ -288,32 +288,46 @@ def rule_name(rule: Any, chosen: tuple[Any, ...], key: Any, targets: int) -> str
     return ".".join([title, *said, f"key={key}" if type(key) is bool else "key", f"{targets}"])
 
 
-_by_choice: Final[dict[Any, Any]] = {}
+_by_values: Final[dict[Any, tuple[Any, list[Any]]]] = {}
+_PLAIN: Final = frozenset((bool, int, float, type(None)))
 
 
 def rule_kernel(rule: Any, key: Any, targets: int) -> Any:
     """The kernel of an optimiser's rule with these free variables; None if there is none."""
     if not table:
         return None
+    values = [cell.cell_contents for cell in rule.__closure__ or ()]
+    kinds = [type(value) for value in values]
+    if not _PLAIN.issuperset(kinds):
+        return None
+    chosen = key if type(key) is bool else None
+    at = (rule.__code__, targets, chosen, *values, *kinds)  # True is not 1
+    found = _by_values.get(at)
+    if found is None:
+        if len(_by_values) >= 512:  # of a learning rate that falls
+            _by_values.clear()
+        found = _by_values[at] = _kernel_and_numbers(rule, values, chosen, targets)
+    kernel, numbers = found
+    if kernel is None:
+        return None
+    if type(key) is bool:
+        return kernel.bind(*numbers)
+    return kernel.bind(*numbers, key) if type(key) in (float, int) else None
+
+
+def _kernel_and_numbers(
+    rule: Any, values: list[Any], key: bool | None, targets: int
+) -> tuple[Any, list[Any]]:
     chosen: list[Any] = []
     numbers: list[Any] = []
-    for cell in rule.__closure__ or ():
-        value = cell.cell_contents
+    for value in values:
         if type(value) is bool or value is None:
             chosen.append(value is True)
-        elif type(value) not in (float, int) or value < 0:
-            return None
+        elif value < 0:
+            return None, numbers
         elif value in (0, 1):
             chosen.append(int(value))
         else:
             chosen.append(None)
             numbers.append(value)
-    if type(key) is not bool:
-        if type(key) not in (float, int):
-            return None
-        numbers.append(key)
-    at = (rule.__code__, tuple(chosen), key if type(key) is bool else None, targets)
-    if at not in _by_choice:
-        _by_choice[at] = table.get(rule_name(rule, tuple(chosen), key, targets))
-    kernel = _by_choice[at]
-    return None if kernel is None else kernel.bind(*numbers)
+    return table.get(rule_name(rule, tuple(chosen), key, targets)), numbers

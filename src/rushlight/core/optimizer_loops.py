@@ -3,9 +3,13 @@ of them, and most are small."""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Final
+
+import numpy as np
 
 from rushlight.core.graph import Storage, TensorBase, next_number
+
+_ndarray: Final = np.ndarray
 
 
 def arrays_of(columns: list[list[Any]]) -> list[list[Any]]:
@@ -37,8 +41,30 @@ def count_writes(columns: list[list[Any]]) -> None:
                 storage.offset = first.offset
 
 
-def count_up(steps: list[Any]) -> list[int]:
-    """Add 1 to each of these tensors of one number, in place; gives the numbers."""
+def dense_grads(params: list[Any]) -> Any:
+    """The parameters that have a gradient, and these; None if one is no plain array."""
+    having: list[Any] = []
+    grads: list[Any] = []
+    for x in params:
+        param: TensorBase = x
+        grad = param._accumulated_grad
+        if grad is None:
+            continue
+        g: TensorBase = grad
+        if type(g._array) is not _ndarray:
+            return None
+        having.append(param)
+        grads.append(g)
+    return having, grads
+
+
+def count_up(steps: list[Any]) -> list[int] | None:
+    """Add 1 to each of these tensors of one number, in place; gives the numbers. None, and nothing
+    is added, if one is no plain array."""
+    for x in steps:
+        step: TensorBase = x
+        if type(step._array) is not _ndarray:
+            return None
     counts: list[int] = []
     for x in steps:
         t: TensorBase = x

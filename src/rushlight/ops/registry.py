@@ -27,7 +27,7 @@ from rushlight.core.dispatch import pair, pair_if_plain, plain_pair, unary
 from rushlight.core.families import ViewOp
 from rushlight.core.graph import Op, TensorBase
 from rushlight.core.operators import table as operators
-from rushlight.core.recall import Memo, ask, recall
+from rushlight.core.recall import Memo, ask, quick_or_recall, recall
 from rushlight.core.record import apply
 from rushlight.core.views.views import apply_view
 from rushlight.errors import hide_insides
@@ -119,7 +119,7 @@ def function(
     *, name: str = "", aliases: tuple[str, ...] = (), method: bool = True, free: bool = True,
     namespace: str = "", out: bool = False, inplace: bool = False, bare: bool = False,
     settles: bool | str = False, returns: str = "Tensor", made: Op | None = None,
-    quick: Callable[..., Any] | None = None, apart: bool = False,
+    quick: Callable[..., Any] | None = None, told: Any = False,
 ) -> Callable[[F], F]:  # fmt: skip
     """Export a function as `rushlight.f` (`free`), `Tensor.f` (`method`), and in a namespace.
 
@@ -129,8 +129,8 @@ def function(
     With `settles` it is asked once only for arguments of one signature: see Note [What may be kept]
     in `core.recall` for what that asks of it, and Note [What is worth keeping] for "rank". `made`
     is the op, if it is always the same element-wise one of one or two tensors. `quick` is compiled
-    code that is asked first, and told whether ints may come one by one (`apart`): see
-    `core.views.plain_views`.
+    code that is asked first, and told something (`told`: of views, that ints may come one by one,
+    see `core.views.plain_views`).
 
     With `bare` it is exported as it is, which saves a call (180 ns): for hot functions that take no
     numbers and look at their arguments themselves. `returns` is the type of what it returns, where
@@ -143,14 +143,14 @@ def function(
         if fn.__annotations__.get("return", "Any") == "Any":
             fn.__annotations__["return"] = returns
         if bare:
-            given = fn if quick is None else asking(fn, 3, quick, apart)
+            given = fn if quick is None else asking(fn, 3, quick, told)
             if made is not None:
                 given = asking(fn, len(made.inputs), unary, made)
             _export(given, names, method, free, namespace)
             return fn
-        memo = Memo(by_rank=settles == "rank") if settles else None
+        memo = Memo(None, settles == "rank", quick, told) if settles else None
         if not (out or inplace):
-            call = _wrap(fn, title, None, False, memo, made, quick, apart)
+            call = _wrap(fn, title, None, False, memo, made, quick, told)
             _export(call, names, method, free, namespace)
             return fn
         call = _wrap(fn, title, run, out, memo, made)
@@ -168,18 +168,19 @@ def function(
 
 
 def functional(
-    *, name: str = "", bare: bool = False, settles: bool | str = False, made: Op | None = None
-) -> Callable[[F], F]:
+    *, name: str = "", bare: bool = False, settles: bool | str = False, made: Op | None = None,
+    quick: Callable[..., Any] | None = None, told: Any = False,
+) -> Callable[[F], F]:  # fmt: skip
     """Export a function as `rushlight.nn.functional.f`, and nowhere else."""
     return function(
         name=name, method=False, free=False, namespace="nn.functional", bare=bare, settles=settles,
-        made=made,
+        made=made, quick=quick, told=told,
     )  # fmt: skip
 
 
 def _wrap(
     fn: Callable[..., Any], title: str, finish: Callable[..., Any] | None, out: bool,
-    memo: Memo | None = None, made: Op | None = None, quick: Any = None, apart: bool = False,
+    memo: Memo | None = None, made: Op | None = None, quick: Any = None, told: Any = False,
 ) -> Any:  # fmt: skip
     """A function as users call it: see the module's text. `finish` applies the op that `fn` names
     to the inputs that it names; `out` says whether they may pass `out=`."""
@@ -233,8 +234,10 @@ def _wrap(
     call.__module__, call.__name__, call.__qualname__ = fn.__module__, fn.__name__, fn.__qualname__
     call.__doc__, call.__annotations__ = fn.__doc__, fn.__annotations__
     call.__dict__.update(fn.__dict__, __wrapped__=fn)
-    if quick is not None:
-        public = asking(call, 3, quick, apart, blame)
+    if quick is not None and memo is not None:
+        public = asking(call, 3, quick_or_recall, memo, blame)
+    elif quick is not None:
+        public = asking(call, 3, quick, told, blame)
     elif made is not None:
         public = _applying(call, made, blame)
     else:

@@ -14,6 +14,7 @@ from rushlight.autograd.grad_mode import enable_grad
 from rushlight.core.grad_mode import inference_enabled, within
 from rushlight.core.graph import TensorBase
 from rushlight.core.observer import observer
+from rushlight.core.optimizer_loops import dense_grads
 from rushlight.errors import hide_insides, sentence
 from rushlight.ops.registry import functions
 from rushlight.optim.rules import scalar, zero_step
@@ -293,22 +294,24 @@ class Optimizer:
 
     def _gather(self, group: dict[str, Any]) -> tuple[list[Any], list[Any], list[dict[str, Any]]]:
         """The parameters of a group that have a gradient, these, and the parameters' states."""
-        params, grads, states = [], [], []
-        for param in group["params"]:
-            grad = param.grad
-            if grad is None:
-                continue
-            if grad.is_sparse:
-                raise RuntimeError(
-                    f"{type(self).__name__} does not support sparse gradients{self._sparse_cure}"
-                )
+        params, grads = dense_grads(group["params"]) or self._all_grads(group["params"])
+        states = []
+        for param in params:
             state = self.state[param]
             if not state:
                 self._start(state, param, group)
-            params.append(param)
-            grads.append(grad)
             states.append(state)
         return params, grads, states
+
+    def _all_grads(self, params: list[Any]) -> tuple[list[Any], list[Any]]:
+        """The parameters that have a gradient, and these, of any kind but sparse."""
+        having = [param for param in params if param.grad is not None]
+        grads = [param.grad for param in having]
+        if any(grad.is_sparse for grad in grads):
+            raise RuntimeError(
+                f"{type(self).__name__} does not support sparse gradients{self._sparse_cure}"
+            )
+        return having, grads
 
     def register_step_pre_hook(self, hook: Hook) -> RemovableHandle:
         """Call `hook(optimizer, args, kwargs)` before each step; a pair that it returns replaces

@@ -270,8 +270,9 @@ def put_product(kept: Any, factor: float) -> float:
 def count_steps(steps: Iterable[Any]) -> list[int]:
     """One step more for each parameter, kept as the 0-d tensors that PyTorch keeps."""
     steps = list(steps)
-    if all(is_array(step._array) for step in steps):
-        return count_up(steps)
+    counts = count_up(steps)
+    if counts is not None:
+        return counts
     return [int(put_scalar(step, step._array.item() + 1.0)) for step in steps]
 
 

@@ -89,7 +89,7 @@ def _op_for(step: _Step, shape: tuple[int, ...]) -> Op:
     return op
 
 
-def _is_plain(x: Any) -> bool:
+def is_plain(x: Any) -> bool:
     """Whether nothing is unusual about a tensor, nor going on."""
     if not isinstance(x, TensorBase) or type(x._array) is not _ndarray:
         return False
@@ -100,7 +100,7 @@ def _is_plain(x: Any) -> bool:
 
 def _has_ints(apart: Any, args: tuple[Any, ...]) -> bool:
     """Whether a tensor, which is plain, is followed by ints, or by a tuple of them."""
-    if len(args) < 2 or not _is_plain(args[0]):
+    if len(args) < 2 or not is_plain(args[0]):
         return False
     return apart is True or (len(args) == 2 and type(args[1]) is not int)
 
@@ -142,7 +142,7 @@ def _show(x: TensorBase, y: Any, step: _Step, how: str = "") -> Any:
 
 # --- functions of a tensor and ints ---------------------------------------------------------------
 def transpose(_: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    if len(args) != 3 or kwargs or not _is_plain(args[0]):
+    if len(args) != 3 or kwargs or not is_plain(args[0]):
         return None
     x: TensorBase = args[0]
     y = _transpose(x._array, args[1], args[2])
@@ -155,7 +155,7 @@ def transpose(_: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
 
 
 def t(_: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    if len(args) != 1 or kwargs or not _is_plain(args[0]):
+    if len(args) != 1 or kwargs or not is_plain(args[0]):
         return None
     x: TensorBase = args[0]
     if x._array.ndim != 2:
@@ -180,7 +180,7 @@ def permute(apart: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
 
 
 def unsqueeze(_: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    if len(args) != 2 or kwargs or not _is_plain(args[0]):
+    if len(args) != 2 or kwargs or not is_plain(args[0]):
         return None
     x: TensorBase = args[0]
     y = _unsqueeze(x._array, args[1])
@@ -192,7 +192,7 @@ def unsqueeze(_: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
 
 def squeeze(_: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     n = len(args)
-    if n == 0 or n > 2 or kwargs or not _is_plain(args[0]):
+    if n == 0 or n > 2 or kwargs or not is_plain(args[0]):
         return None
     x: TensorBase = args[0]
     y = _squeeze(x._array) if n == 1 else _squeeze(x._array, args[1])
@@ -223,7 +223,7 @@ def view(apart: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
 
 def flatten(_: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     n = len(args)
-    if n == 0 or n > 2 or kwargs or not _is_plain(args[0]):
+    if n == 0 or n > 2 or kwargs or not is_plain(args[0]):
         return None
     x: TensorBase = args[0]
     shape: tuple[int, ...] = shape_of(x, x._array)
@@ -250,7 +250,7 @@ def expand(apart: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
 
 
 def select(_: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    if len(args) != 3 or kwargs or not _is_plain(args[0]):
+    if len(args) != 3 or kwargs or not is_plain(args[0]):
         return None
     x: TensorBase = args[0]
     y = _select(x._array, args[1], args[2])
@@ -261,7 +261,7 @@ def select(_: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
 
 
 def narrow(_: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    if len(args) != 4 or kwargs or not _is_plain(args[0]):
+    if len(args) != 4 or kwargs or not is_plain(args[0]):
         return None
     for i in range(1, 4):
         if type(args[i]) is not int:
@@ -285,7 +285,7 @@ def narrow(_: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
 
 
 def detach(_: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    if len(args) != 1 or kwargs or not _is_plain(args[0]):
+    if len(args) != 1 or kwargs or not is_plain(args[0]):
         return None
     x: TensorBase = args[0]
     return wrap_alias(x._array, x)
@@ -294,7 +294,7 @@ def detach(_: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
 # --- x[...] ---------------------------------------------------------------------------------------
 def row_of(x: TensorBase, at: int, how: str) -> Any:
     """One of the rows of a tensor that wants no gradient, for those that go through all of them."""
-    if not _is_plain(x) or requires_grad(x):
+    if not is_plain(x) or requires_grad(x):
         return None
     step = (view_ops.select, (-x._array.ndim, at))
     return _show(x, _select(x._array, 0, at), step, how)
@@ -302,7 +302,7 @@ def row_of(x: TensorBase, at: int, how: str) -> Any:
 
 def getitem(_: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """`x[item]` of an int, a slice of ints, or a tuple of such, of None and of `...`."""
-    if len(args) != 2 or kwargs or not _is_plain(args[0]):
+    if len(args) != 2 or kwargs or not is_plain(args[0]):
         return None
     x: TensorBase = args[0]
     item: Any = args[1]

@@ -9,6 +9,7 @@ from rushlight.arrays.vocabulary import cast, contiguous, low_precision, reduce_
 from rushlight.core.dispatch import columns_of
 from rushlight.core.families import conj
 from rushlight.core.graph import Node, Op
+from rushlight.core.linear import linear as plain_linear
 from rushlight.core.record import apply
 from rushlight.errors import hide_insides
 from rushlight.ops.checks import check_tensor, raw_dtype
@@ -19,7 +20,7 @@ from rushlight.ops.registry import function, functional, op
 from rushlight.ops.sample_inputs import drawn
 
 
-@functional(settles=True)
+@functional(settles=True, quick=plain_linear, told=ADDMMS)
 def linear(input: Any, weight: Any, bias: Any = None) -> Any:
     """input @ weight.T + bias.
 

@@ -52,6 +52,11 @@ class NllLoss(Op):
     masked: bool | None
     reads: ClassVar = {0: ("target", "weight")}
 
+    def mover(self, rule: str) -> Any:
+        if rule != "forward" or self.masked is not None:
+            return None
+        return kernels.bound(kernels.nll, self.reduction, self.ignore_index)
+
     def looked(self, t: Any, classes: int) -> Any:
         """The op that knows whether some targets are ignored; raises if one is no class."""
         masked = _some_ignored(t, classes, self.ignore_index)
@@ -96,8 +101,7 @@ class NllLoss(Op):
 
     def forward(self, x: Any, t: Any, w: Any) -> Any:
         if self.masked is None:
-            made = kernels.nll(self.reduction, self.ignore_index, x, t, w)
-            return self.looked(t, x.shape[1]).forward(x, t, w) if made is None else made
+            return self.looked(t, x.shape[1]).forward(x, t, w)
         y = -self.chosen(x, t)
         w = self.weights(t, w, y)
         if self.masked:

@@ -50,7 +50,7 @@ class Expand(ViewOp):
 plain_views.view_ops.expand = Expand
 
 
-@function(free=False, settles=True, quick=plain_views.expand, apart=True)
+@function(free=False, settles=True, quick=plain_views.expand, told=True)
 def expand(input: Any, *sizes: Any, size: Any = None, implicit: bool = False) -> Any:
     """A view with dimensions of size 1 repeated; -1 keeps a size.
 

@@ -64,7 +64,7 @@ def permute(input: Any, dims: Any) -> Any:
     return apply_view(Permute(found), input)
 
 
-@function(name="permute", free=False, settles=True, quick=plain_views.permute, apart=True)
+@function(name="permute", free=False, settles=True, quick=plain_views.permute, told=True)
 def _permute_method(input: Any, *order: Any, dims: Any = None) -> Any:
     """A view with the dimensions in the order `dims`.
 

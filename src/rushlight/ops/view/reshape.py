@@ -122,7 +122,7 @@ def _can_view(array: Any, shape: tuple[int, ...]) -> bool:
 plain_views.view_ops.view = ViewShape
 
 
-@function(free=False, settles=True, quick=plain_views.view, apart=True)
+@function(free=False, settles=True, quick=plain_views.view, told=True)
 def view(input: Any, *shape: Any, size: Any = None, dtype: Any = None) -> Any:
     """The same memory in another shape, or read as another dtype.
 
@@ -219,7 +219,7 @@ def reshape(input: Any, shape: Any) -> Any:
     return apply(UnsafeView(sizes), _contiguous_clone(input))
 
 
-@function(name="reshape", free=False, settles=True, quick=plain_views.view, apart=True)
+@function(name="reshape", free=False, settles=True, quick=plain_views.view, told=True)
 def _reshape_method(input: Any, *sizes: Any, shape: Any = None) -> Any:
     """The same elements in another shape: a view where the strides allow, otherwise a copy.
 
