@@ -18,7 +18,7 @@ from rushlight.codegen.build import show
 from rushlight.codegen.expressions import EACH, ROW, in_order
 from rushlight.codegen.language import c_of, c_of_columns
 from rushlight.codegen.module import c_module
-from rushlight.codegen.numpy_loops import LOOPS
+from rushlight.codegen.numpy_loops import ARITHMETIC, LOOPS
 from rushlight.ops.registry import table as ops
 
 needs_kernels = pytest.mark.skipif(not kernels.table, reason="not compiled")
@@ -156,6 +156,29 @@ def test_functions_are_exact_to_the_last_digits(name: str, dtype: str) -> None:
     else:
         assert units.max() <= (3.0 if dtype == "float64" else 1.5)
     assert units.mean() <= 0.4  # a quarter would be the exact result, rounded
+
+
+@needs_kernels
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_arithmetic_of_many_elements_has_the_same_bits(dtype: str) -> None:
+    """It is NumPy's from some length on: Note [Long lines] in `codegen.numpy_loops`."""
+    titles = {
+        "Add.alpha=1": "add", "Sub.alpha=1": "subtract", "Mul": "multiply", "Div": "divide",
+        "Neg": "negative", "Abs": "absolute", "Floor": "floor", "Ceil": "ceil", "Trunc": "trunc",
+    }  # fmt: skip
+    assert set(titles.values()) <= set(ARITHMETIC)
+    rng = np.random.default_rng(5)
+    x, y = (rng.standard_normal(40_000).astype(dtype) * 100 for _ in range(2))
+    x[::17], y[::23], x[::29] = np.nan, 0, -0.0
+    with np.errstate(all="ignore"):
+        for title, name in titles.items():
+            fn, kernel = getattr(np, name), kernels.table[f"{title}.forward"]
+            for n in (1, 16_383, 16_384, 40_000):
+                given = [a[:n] for a in (x, y)[: fn.nin]]
+                assert kernel(*given).tobytes() == fn(*given).tobytes()
+            short = [a[16_000:16_400] for a in (x, y)[: fn.nin]]
+            whole = kernel(*(x, y)[: fn.nin])
+            assert whole[16_000:16_400].tobytes() == kernel(*short).tobytes()
 
 
 @needs_kernels

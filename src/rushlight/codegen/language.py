@@ -41,7 +41,7 @@ from rushlight.codegen.expressions import (
     Kernel,
     in_order,
 )
-from rushlight.codegen.numpy_loops import c_loop, is_loop
+from rushlight.codegen.numpy_loops import c_loop, c_of_many, is_loop
 
 # --- words ----------------------------------------------------------------------------------------
 # {s} is the suffix of the type, {0}… the operands, T the type.
@@ -202,6 +202,8 @@ class _Writer:
             self.put(c_loop(self.kernel.outputs[0].word, self.letter))
             self.close()
             return "\n".join(self.lines)
+        if (many := c_of_many(self.kernel, self.letter)) is not None:
+            self.put(many)
         for e in self.kernel.inputs:
             if e.role == EACH and e in self.number:
                 kind = "unsigned char" if e.truth else self.type
