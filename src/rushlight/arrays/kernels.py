@@ -61,6 +61,9 @@ products_of_others: Final[Any] = getattr(_module, "products_of_others", _is_abse
 multiplied: Final[Any] = getattr(_module, "multiplied", _is_absent)
 multiplied_back: Final[Any] = getattr(_module, "multiplied_back", _is_absent)
 multiplied_vectors: Final[Any] = getattr(_module, "multiplied_vectors", _is_absent)
+# Vector products: `codegen.vectors`.
+crossed: Final[Any] = getattr(_module, "crossed", _is_absent)
+crossed_back: Final[Any] = getattr(_module, "crossed_back", _is_absent)
 # Convolutions that move by 1: Note [Shifted products] in `codegen.products`.
 correlate: Final[Any] = getattr(_module, "correlate", _is_absent)
 correlate_weight: Final[Any] = getattr(_module, "correlate_weight", _is_absent)

@@ -26,6 +26,7 @@ from rushlight.codegen import (
     sorting,
     strides,
     tails,
+    vectors,
 )
 from rushlight.codegen.draws import c_draws
 from rushlight.codegen.expressions import (
@@ -47,7 +48,7 @@ from rushlight.codegen.public_function import PUBLIC_FUNCTION
 
 _PARTS = (
     call_site, classes, looks, matrices, multithreading, scans, moves, members, makers, sorting, margins,
-    attention, strides,
+    attention, strides, vectors,
 )  # fmt: skip
 LIMIT = COUNT  # of inputs, of outputs, of parameters
 INPUTS = 4  # of an op whose gradients have kernels
@@ -566,7 +567,7 @@ def c_module(kernels: Iterable[Kernel]) -> str:
     parts += [c_calls(LIMIT, INPUTS), moves.c_moves(), halves.c_halves(LIMIT)]
     parts += [scans.c_scans(), c_draws()]
     parts += [members.c_members(), makers.c_makers(), sorting.c_sorting(), margins.c_margins()]
-    parts += [classes.c_classes(), matrices.C_MATRICES, attention.HEAD]
+    parts += [classes.c_classes(), matrices.C_MATRICES, vectors.c_vectors(), attention.HEAD]
     specs = []
     bodies = dict(attention.bodies())
     calls = attention.c_calls(_table(list(bodies.values()), 4))

@@ -158,13 +158,13 @@ def materialise(gs: Any, metas: list[Any]) -> Any:
     return filled
 
 
-def sum_of(g: Any, axes: tuple[int, ...]) -> Any:
-    """The sum over axes, which go: by a kernel where there is one."""
+def sum_of(g: Any, axes: tuple[int, ...], keep: bool) -> Any:
+    """The sum over axes: by a kernel where there is one."""
     if type(g) is _ndarray:
-        made = sum_over(axes, False)(g)
+        made = sum_over(axes, keep)(g)
         if made is not None:
             return made
-    return v.reduce_sum(g, axes, False)
+    return v.reduce_sum(g, axes, keep)
 
 
 def fit(g: Any, shape: Any, dtype: Any) -> Any:
@@ -178,10 +178,10 @@ def fit(g: Any, shape: Any, dtype: Any) -> Any:
                 if shape[d] == 1 and have[lead + d] != 1:
                     axes.append(lead + d)
             if axes and len(axes) == lead:  # a bias, most often: the axes in front
-                g = sum_of(g, tuple(axes))
+                g = sum_of(g, tuple(axes), False)
                 lead = 0
             elif axes:
-                g = v.reduce_sum(g, tuple(axes), True)
+                g = sum_of(g, tuple(axes), True)
             if lead or g.shape != shape:
                 g = v.reshape(g, shape)
     if dtype is not None:

@@ -187,6 +187,7 @@ def apply_one(op: Any, a: TensorBase) -> Any:
             and (plan.in_rows or (plan.few_axes and y.ndim < 4))
             and y.flags.c_contiguous
         )
+        or (plan.in_rows and type(y) is tuple and lie_in_rows(y))
     ):
         y = lay_out(op, y, (x,))
     if isinstance(y, tuple):

@@ -16,6 +16,7 @@ from rushlight.core.transforms.stack import stack
 from rushlight.core.views.history import edge_of_view
 
 _ndarray: Final = np.ndarray
+_array: Final[Any] = np.array
 _F32: Final = np.dtype(np.float32)
 _F64: Final = np.dtype(np.float64)
 
@@ -79,7 +80,7 @@ def _start(out: Any, g: Any) -> tuple[Any, Any]:
     elif root is None and t._requires_grad:
         root = t
     if g is None:
-        return root, (np.ones((), dtype) if x.ndim == 0 else None)
+        return root, (_array(1, dtype) if x.ndim == 0 else None)
     if not isinstance(g, TensorBase):
         return None, None
     given: TensorBase = g

@@ -240,7 +240,7 @@ def _size(shape: tuple[int, ...], dims: list[int]) -> int:
     return n
 
 
-@function(method=False)
+@function(method=False, settles=True)
 def einsum(*args: Any) -> Any:
     """The sum of products over named dimensions: 'ij,jk->ik' is a product of matrices. A name that
     the output lacks is summed; a name twice in one operand takes the diagonal; `...` stands for all

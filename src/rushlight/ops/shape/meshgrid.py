@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from rushlight import dtypes
+from rushlight.arrays import kernels
 from rushlight.arrays import vocabulary as v
 from rushlight.arrays.batched import bottom
 from rushlight.arrays.host import asarray
@@ -252,6 +253,10 @@ class Cross(Bilinear):
     saved_names = "dim"
     dim: int
     lies = "rows"
+
+    def mover(self, rule: str) -> Any:
+        made = kernels.crossed if rule == "forward" else kernels.crossed_back
+        return kernels.bound(made, self.dim)
 
     def forward(self, a: Any, b: Any) -> Any:
         d = (self.dim,)  # a[i] b[i + 1] - a[i + 1] b[i] stands one place too far on
