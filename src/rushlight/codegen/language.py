@@ -68,7 +68,7 @@ WORDS = {
 DEAR = frozenset(
     ("exp", "expm1", "log", "xlogy", "log1p", "tanh", "expit", "log_expit", "erf", "divide", "sqrt")
 )
-_TRUTHS = frozenset(
+TRUTHS = frozenset(
     ("logical_and", "logical_or", "logical_not", "bitwise_and", "bitwise_or", "invert")
 )  # of truths; others of numbers
 # along a row, where many lanes add; and along a column, where one does
@@ -161,7 +161,7 @@ class _Writer:
             args = [self.operand(e.args[0], True, wide)]
             args += [self.operand(a, e.truth, wide) for a in e.args[1:]]
         else:
-            args = [self.operand(a, e.word in _TRUTHS, wide) for a in e.args]
+            args = [self.operand(a, e.word in TRUTHS, wide) for a in e.args]
         return WORDS[e.word].format(*args, s="d" if wide else self.letter)
 
     def define(self, e: Expr, wide: bool = False) -> None:

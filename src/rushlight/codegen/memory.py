@@ -740,7 +740,7 @@ static PyObject *call_rows(const Kernel *kernel, PyObject *const *args, Py_ssize
     double params[@LIMIT + 2];
     lines.params = with_count(kernel, params, n);
     if (inner > 1) {
-        const npy_intp most = spec->loops > 1 ? @FEWER : @WIDE;
+        const npy_intp most = spec->loops > 1 || n < 32 ? @FEWER : @WIDE; /* of a few rows too, all stays in the cache */
         lines.wide = ((spec->loops > 1 ? 65536 / n : inner) + 15) / 16 * 16;
         if (lines.wide < 16) lines.wide = 16;
         if (lines.wide > most) lines.wide = most;

@@ -45,6 +45,7 @@ from rushlight.codegen.memory import c_calls, c_family
 from rushlight.codegen.numpy_loops import c_loops
 from rushlight.codegen.products import METHODS, c_products
 from rushlight.codegen.public_function import PUBLIC_FUNCTION
+from rushlight.codegen.verifier import verify
 
 _PARTS = (
     call_site, classes, looks, matrices, multithreading, scans, moves, members, makers, sorting, margins,
@@ -575,6 +576,7 @@ def c_module(kernels: Iterable[Kernel]) -> str:
         str, list[str]
     ] = {}  # what each function is for: kernels that do the same share it
     for kernel in kernels:
+        verify(kernel)
         texts = [c_of(kernel, letter, "NAME") for letter in "fd"]
         if kernel.by_columns and not kernel.whole:
             texts += [c_of_columns(kernel, letter, "NAME") for letter in "fd"]
