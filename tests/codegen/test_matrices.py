@@ -45,6 +45,20 @@ def test_a_batch_times_a_weight(rows: int, columns: int) -> None:
         np.testing.assert_allclose(y, x @ w.T + sum(term), rtol=1e-4, atol=1e-4)
 
 
+@pytest.mark.parametrize("kind", ("f4", "f8"))
+@pytest.mark.parametrize(
+    "shape", ((31, 5, 6), (32, 5, 6), (32, 0, 6), (40, 400, 300), (40, 500, 300))
+)
+def test_a_right_factor_in_columns(shape: tuple[int, int, int], kind: str) -> None:
+    m, k, n = shape
+    x, w = made(kind, m, k), made(kind, n, k)
+    before = w.copy()
+    y = kernels.multiplied(x, w.T)
+    tolerance = 1e-4 if kind == "f4" else 1e-12
+    np.testing.assert_allclose(y, x @ w.T, rtol=tolerance, atol=tolerance)
+    np.testing.assert_array_equal(w, before)
+
+
 @pytest.mark.parametrize("columns", range(4))
 @pytest.mark.parametrize("shape", ((3, 4, 5), (64, 70, 300), (100, 90, 200), (0, 2, 3), (2, 0, 3)))
 def test_gradients_of_factors(columns: int, shape: tuple[int, int, int]) -> None:

@@ -260,6 +260,9 @@ def full(like: Array, shape: tuple[int, ...], value: Any, dtype: Any) -> Array:
     """An array of one value, on the device of `like`."""
     if not isinstance(like, np.ndarray):
         return np.full_like(like, value, dtype=dtype, shape=shape)
+    made = kernels.filled(shape, value, dtype.num)
+    if made is not None:
+        return made
     out = np.empty(shape, dtype)
     out.fill(value)
     return out

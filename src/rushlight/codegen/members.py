@@ -259,7 +259,7 @@ static PyObject *unpicked(PyObject *self, PyObject *const *args, Py_ssize_t coun
     const int type = PyArray_TYPE(g);
     if (!has_shape(args[2], rank, dims, type)) Py_RETURN_NONE;
     if (type != NPY_FLOAT && type != NPY_DOUBLE && type != NPY_INT64) Py_RETURN_NONE;
-    PyArrayObject *y = (PyArrayObject *)PyArray_ZEROS(nd, shape, type, 0);
+    PyArrayObject *y = new_zeros(g, nd, shape);
     if (y && !add_rows(&rows, y, g)) Py_CLEAR(y);
     return y || PyErr_Occurred() ? (PyObject *)y : PyErr_NoMemory();
 }

@@ -350,6 +350,20 @@ static int fill_with(PyArrayObject *y, PyObject *value) {
     return 1;
 }
 
+/* Zeros of the dtype of `like`, row by row. What `calloc` gives was used before, as a rule, and is
+   filled by one thread. */
+static PyArrayObject *new_zeros(PyArrayObject *like, int nd, npy_intp *dims) {
+    PyArray_Descr *descr = PyArray_DESCR(like);
+    if (threads == 1) {
+        Py_INCREF(descr);
+        return (PyArrayObject *)PyArray_Zeros(nd, dims, descr, 0);
+    }
+    PyArrayObject *y = new_rows(like, nd, dims);
+    const char zero = 0;
+    if (y) fill_piece(PyArray_BYTES(y), &zero, 1, PyArray_NBYTES(y));
+    return y;
+}
+
 /* embedded(shape, axis, start, step, keeps, g): zeros of a shape, with `g` in the places of a slice of
    one axis; in those of one index, if `g` has no such axis (`keeps` is false) */
 static PyObject *embedded(PyObject *self, PyObject *const *args, Py_ssize_t count) {
@@ -367,9 +381,7 @@ static PyObject *embedded(PyObject *self, PyObject *const *args, Py_ssize_t coun
         if (d != axis && PyArray_DIM(g, e) != shape[d]) Py_RETURN_NONE;
         e++;
     }
-    PyArray_Descr *descr = PyArray_DESCR(g);
-    Py_INCREF(descr);
-    PyArrayObject *y = (PyArrayObject *)PyArray_Zeros(nd, shape, descr, 0);
+    PyArrayObject *y = new_zeros(g, nd, shape);
     if (y == NULL) return NULL;
     for (int d = 0, e = 0; d < nd; d++)
         if (d != axis) to[e++] = PyArray_STRIDE(y, d);
