@@ -123,6 +123,8 @@ import rushlight.nn.functional as F
 
 x, y = torch.randn(8, 16), torch.randn(8, 16)
 w = torch.randn(8, 16, requires_grad=True)
+idx, mask, classes = torch.tensor([0, 3, 5]), x > 0, torch.arange(8)
+gain, shift, table, places = y[0].clone(), y[1].clone(), y.clone(), torch.zeros(4, 4).long()
 calls = {calls!r}
 for text in calls:
     call = eval("lambda: " + text)
@@ -152,6 +154,23 @@ CALLS = [
     "x[2]", "x[-1]", "x[1:5]", "x[:, 3]", "x[..., None]", "x[2, 1:3]", "w * y", "w.exp()",
     "w.sum(1)", "w.view(-1)", "w.t()", "w[2]", "w[1:3]", "w[:, 3]", "w.select(0, 1)",
     "w.unsqueeze(0)",
+    "x + 1", "1 - x", "2 / x", "x ** 3", "x.add(1)", "torch.mul(x, 2.0)", "x.eq(0)", "x.gt(y)",
+    "x.std()", "x.var(1)", "x.norm()", "x.norm(dim=1)", "x.max()", "x.max(1)", "x.min(0)",
+    "x.argmax()", "x.argmax(1)", "x.prod(1)", "x.cumprod(1)", "x.any()", "x.all()", "x.topk(3)",
+    "x.sort(1)", "x.argsort(1)", "torch.where(mask, x, y)", "x.masked_fill(mask, 0.)",
+    "x.masked_select(mask)", "F.embedding(idx, table)", "x.gather(1, places)",
+    "x.index_select(0, idx)", "x[idx]", "w[idx]", "F.cross_entropy(x, classes)",
+    "F.nll_loss(x, classes)", "F.layer_norm(x, (16,))", "F.layer_norm(x, (16,), gain, shift)",
+    "F.l1_loss(x, y)", "F.smooth_l1_loss(x, y)", "F.huber_loss(x, y)",
+    "F.binary_cross_entropy_with_logits(x, y)", "torch.randn(8, 16)", "torch.rand(8)",
+    "torch.zeros(3, 4)", "torch.ones(3)", "torch.arange(10)", "torch.zeros_like(x)",
+    "F.softplus(x)", "F.mish(x)", "F.elu(x)", "F.leaky_relu(x)", "F.hardswish(x)", "table.add_(1)",
+    "table.mul_(y)", "table.copy_(y)", "table.fill_(1)", "table.zero_()", "x.tril()",
+    "x.repeat(2, 1)", "torch.einsum('ij,kj->ik', x, y)", "torch.outer(x[0], y[0])",
+    "torch.bmm(x[None], y.t()[None])", "torch.mm(x, y.t())", "torch.dot(x[0], y[0])",
+    "x.chunk(2)", "x.split(2)", "torch.lerp(x, y, 0.3)", "torch.addcmul(x, x, y)",
+    "F.linear(x, y, y[:, 0])", "F.normalize(x)", "x.float()", "x.double()", "x.contiguous()",
+    "x.numel()", "x.size()", "x.size(-1)", "x.dim()", "len(x)",
 ]  # fmt: skip
 
 

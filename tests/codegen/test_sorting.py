@@ -134,11 +134,36 @@ def test_gradients() -> None:
     assert found.tolist() == [[5.0, 6.0, 7.0], [0.0, 0.0, 0.0]]
 
 
-@pytest.mark.parametrize("dtype", [np.float32, np.float64, np.bool_])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64, np.bool_, np.int32, np.int64])
 def test_count_nonzero(dtype: Any) -> None:
     for shape in (*SHAPES, (), (300, 401), (3, 1 << 20)):
-        x = RNG.choice([0.0, -0.0, 1.0, np.nan, 1e-45, np.inf], shape).astype(dtype)
+        special = (
+            [0.0, -0.0, 1.0] if np.dtype(dtype).kind == "i" else [0.0, -0.0, np.nan, 1e-45, np.inf]
+        )
+        x = RNG.choice(special, shape).astype(dtype)
         for y in (np.asarray(x), np.asarray(x).T):
-            assert kernels.count_nonzero(y) == np.count_nonzero(y)
+            count = np.count_nonzero(y)
+            for what, want in enumerate((count, count > 0, count == y.size)):
+                found = kernels.nonzero(what, y)
+                assert (
+                    found == want and found.shape == () and found.dtype == (bool if what else int)
+                )
     x = np.ones((4, 6), np.float32)
-    assert kernels.count_nonzero(x[:, ::2]) is None and kernels.count_nonzero(x.astype(int)) is None
+    assert kernels.nonzero(0, x[:, ::2]) is None and kernels.nonzero(0, x.astype("f2")) is None
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_extreme_place(dtype: Any) -> None:
+    for shape in (*SHAPES, (), (3, 70_000)):
+        x = np.asarray(samples(shape, dtype))
+        if x.size == 0:
+            assert kernels.extreme_place(None, True, False, x) is None
+            continue
+        for most, fn in ((True, np.argmax), (False, np.argmin)):
+            for keep in (False, True):
+                found = kernels.extreme_place(None, most, keep, x)
+                assert found == fn(x) and found.shape == ((1,) * x.ndim if keep else ())
+                if x.ndim:
+                    along = kernels.extreme_place(-1, most, keep, x)
+                    assert equal(along, fn(x, -1, keepdims=keep))
+    assert kernels.extreme_place(None, True, False, samples((4, 6), dtype)[:, ::2]) is None

@@ -47,7 +47,7 @@ def results() -> list[Any]:
         kernels.rolled((3,), (1,), x), kernels.padded((1, 2, 3, 4), 1.5, x),
         kernels.tiled((2, 3), x), kernels.filled_as(2.5, x), kernels.filled_as(0, x),
         kernels.recast(np.dtype(np.float64).num, x),
-        np.array(kernels.count_nonzero(x > 0)), np.array(kernels.count_nonzero(x.round())),
+        kernels.nonzero(0, x > 0), kernels.nonzero(0, x.round()),
         *kernels.ranked(1, True, 5, True, x), kernels.ranked(0, False, -1, False, x),
         *kernels.extreme(1, True, False, x), *kernels.extreme(0, False, True, wide),
     ]  # fmt: skip

@@ -67,8 +67,8 @@ class device:
         return device, (self.type,) if self.index is None else (self.type, self.index)
 
     def __enter__(self) -> Self:
-        global _any_default
-        _any_default = True
+        global chosen_anywhere
+        chosen_anywhere = True
         _local.stack.append(self)
         return self
 
@@ -231,12 +231,12 @@ class _Local(threading.local):
 
 
 _local: Final = _Local()
-_any_default = False  # whether any thread ever chose a device: until then nobody looks further
+chosen_anywhere = False  # whether any thread ever chose a device: until then nobody looks further
 
 
 def current() -> device:
     """Where a tensor is made that names no device, as it was named: perhaps without an index."""
-    if _any_default and (stack := _local.stack):
+    if chosen_anywhere and (stack := _local.stack):
         return stack[-1]
     return CPU
 
@@ -268,14 +268,14 @@ def set_default_device(device: "str | int | device | None") -> None:
     device(type='cpu')
     >>> torch.set_default_device(None)
     """
-    global _any_default
+    global chosen_anywhere
     wanted = None if device is None else _to_device(device)
     stack = _local.stack
     if _local.chosen >= 0:
         del stack[_local.chosen]
         _local.chosen = -1
     if wanted is not None:
-        _any_default = True
+        chosen_anywhere = True
         _local.chosen = len(stack)
         stack.append(wanted)
 

@@ -60,6 +60,7 @@ products_of_others: Final[Any] = getattr(_module, "products_of_others", _is_abse
 # Products of matrices: `codegen.matrices`.
 multiplied: Final[Any] = getattr(_module, "multiplied", _is_absent)
 multiplied_back: Final[Any] = getattr(_module, "multiplied_back", _is_absent)
+multiplied_batches: Final[Any] = getattr(_module, "multiplied_batches", _is_absent)
 multiplied_vectors: Final[Any] = getattr(_module, "multiplied_vectors", _is_absent)
 # Vector products: `codegen.vectors`.
 crossed: Final[Any] = getattr(_module, "crossed", _is_absent)
@@ -118,7 +119,8 @@ counted: Final[Any] = getattr(_module, "counted", _is_absent)
 # Order and masks: `codegen.sorting`.
 ranked: Final[Any] = getattr(_module, "ranked", _is_absent)
 extreme: Final[Any] = getattr(_module, "extreme", _is_absent)
-count_nonzero: Final[Any] = getattr(_module, "count_nonzero", _is_absent)
+extreme_place: Final[Any] = getattr(_module, "extreme_place", _is_absent)
+nonzero: Final[Any] = getattr(_module, "nonzero", _is_absent)
 nonzero_places: Final[Any] = getattr(_module, "nonzero_places", _is_absent)
 masked: Final[Any] = getattr(_module, "masked", _is_absent)
 unmasked: Final[Any] = getattr(_module, "unmasked", _is_absent)

@@ -146,29 +146,3 @@ def _add_rows(out: Array, places: Array, g: Array, n: int, width: int) -> Array 
     starts, ones = np.arange(n + 1), np.ones(n, g.dtype)
     add_rows(out.shape[0], n, width, starts, places, ones, g.reshape(-1), out.reshape(-1))
     return out
-
-
-def _count(x: Array) -> int:
-    found = kernels.count_nonzero(x)
-    return int(np.count_nonzero(x) if found is None else found)
-
-
-def count_all(x: Array) -> Array | None:
-    """How many elements are not zero."""
-    return np.array(_count(x)) if type(x) is np.ndarray else None
-
-
-def any_of_all(x: Array) -> Array | None:
-    """Whether an element is not zero."""
-    return np.array(_count(x) > 0) if type(x) is np.ndarray else None
-
-
-def all_of_all(x: Array) -> Array | None:
-    """Whether no element is zero."""
-    return np.array(_count(x) == x.size) if type(x) is np.ndarray else None
-
-
-def place_along(dim: int, most: bool, keep: bool, x: Array) -> Array | None:
-    """Where the largest (or smallest) stands along an axis."""
-    found = kernels.extreme(dim, most, keep, x)
-    return None if found is None else found[1]

@@ -184,6 +184,17 @@ static PyObject *multiplied_back(PyObject *self, PyObject *const *args, Py_ssize
     return found;
 }
 
+/* multiplied_batches(a, b): the products of two batches of matrices */
+static PyObject *multiplied_batches(PyObject *self, PyObject *const *args, Py_ssize_t count) {
+    if (count != 2 || !PyArray_CheckExact(args[0])) Py_RETURN_NONE;
+    PyArrayObject *a = (PyArrayObject *)args[0], *b = (PyArrayObject *)args[1];
+    const int type = PyArray_TYPE(a);
+    if ((type != NPY_FLOAT && type != NPY_DOUBLE) || !is_real(args[0], type) || !is_real(args[1], type)) Py_RETURN_NONE;
+    if (PyArray_NDIM(a) != 3 || PyArray_NDIM(b) != 3 || PyArray_DIM(a, 0) != PyArray_DIM(b, 0) || PyArray_DIM(a, 2) != PyArray_DIM(b, 1)) Py_RETURN_NONE;
+    if (PyArray_DIM(a, 2) < 2) Py_RETURN_NONE; /* columns times rows: a product of elements is quicker */
+    return PyObject_Vectorcall(numpy_matmul, args, 2, NULL);
+}
+
 /* multiplied_vectors(a, b): the sum of the products of their elements */
 static PyObject *multiplied_vectors(PyObject *self, PyObject *const *args, Py_ssize_t count) {
     if (count != 2 || !PyArray_CheckExact(args[0])) Py_RETURN_NONE;
@@ -200,6 +211,8 @@ METHODS = """
      "multiplied([term,] a, b): the product of two matrices, or None."},
     {"multiplied_back", (PyCFunction)(void (*)(void))multiplied_back, METH_FASTCALL,
      "multiplied_back(columns, inputs, wanted, g, a, b): the gradients of the factors, or None."},
+    {"multiplied_batches", (PyCFunction)(void (*)(void))multiplied_batches, METH_FASTCALL,
+     "multiplied_batches(a, b): the products of two batches of matrices, or None."},
     {"multiplied_vectors", (PyCFunction)(void (*)(void))multiplied_vectors, METH_FASTCALL,
      "multiplied_vectors(a, b): the product of two vectors, or None."},
 """

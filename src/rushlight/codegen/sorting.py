@@ -324,6 +324,33 @@ static PyObject *extreme(PyObject *self, PyObject *const *args, Py_ssize_t count
     return Py_BuildValue("NN", values, places);
 }
 
+/* extreme_place(axis, most, keep, x): the place alone; among all elements if the axis is None */
+static PyObject *extreme_place(PyObject *self, PyObject *const *args, Py_ssize_t count) {
+    PyObject *y = NULL;
+    if (count != 4) Py_RETURN_NONE;
+    if (args[0] != Py_None) {
+        PyObject *both = extreme(self, args, count);
+        if (both == NULL || both == Py_None) return both;
+        Py_INCREF(y = PyTuple_GET_ITEM(both, 1));
+        Py_DECREF(both);
+        return y;
+    }
+    PyArrayObject *x = movable(args[3]);
+    if (x == NULL || PyArray_ISBYTESWAPPED(x) || PyArray_SIZE(x) == 0 || !PyArray_IS_C_CONTIGUOUS(x)) Py_RETURN_NONE;
+    const int most = PyObject_IsTrue(args[1]), keep = PyObject_IsTrue(args[2]), type = PyArray_TYPE(x);
+    if (type != NPY_FLOAT && type != NPY_DOUBLE && type != NPY_INT64) Py_RETURN_NONE;
+    npy_intp ones[8];
+    for (int d = 0; d < PyArray_NDIM(x); d++) ones[d] = 1;
+    y = PyArray_EMPTY(keep ? PyArray_NDIM(x) : 0, ones, NPY_INT64, 0);
+    if (y == NULL) return NULL;
+    double value; /* room for any of the three */
+    PyThreadState *saved = begin_many(PyArray_NBYTES(x));
+    (type == NPY_FLOAT ? extreme_f : type == NPY_DOUBLE ? extreme_d : extreme_i)(
+        PyArray_BYTES(x), PyArray_ITEMSIZE(x), PyArray_SIZE(x), most, (char *)&value, PyArray_BYTES((PyArrayObject *)y));
+    end_many(saved);
+    return y;
+}
+
 #define COUNTS(T)                                                                                 \\
     CLONES static npy_intp count_##T(const void *given, npy_intp size) {                          \\
         npy_intp all = 0;                                                                         \\
@@ -336,7 +363,7 @@ static PyObject *extreme(PyObject *self, PyObject *const *args, Py_ssize_t count
         }                                                                                         \\
         return all;                                                                               \\
     }
-COUNTS(npy_bool) COUNTS(float) COUNTS(double)
+COUNTS(npy_bool) COUNTS(float) COUNTS(double) COUNTS(int32_t) COUNTS(int64_t)
 #define count_truths count_npy_bool
 
 typedef struct { npy_intp (*count)(const void *, npy_intp); const char *x; npy_intp unit, found; } Counted;
@@ -346,15 +373,27 @@ static void count_part(void *given, npy_intp from, npy_intp to) {
     __atomic_fetch_add(&all->found, all->count(all->x + from * all->unit, to - from), __ATOMIC_RELAXED);
 }
 
-/* count_nonzero(x): how many elements are not 0, of truths or floats in one piece */
-static PyObject *count_nonzero(PyObject *self, PyObject *given) {
-    PyArrayObject *x = movable(given);
+/* nonzero(what, x): of numbers or truths in one piece, 0: how many are not 0; 1: whether any is; 2: all */
+static PyObject *nonzero(PyObject *self, PyObject *const *args, Py_ssize_t count) {
+    PyArrayObject *x = count == 2 ? movable(args[1]) : NULL;
     if (x == NULL || PyArray_ISBYTESWAPPED(x) || !(PyArray_IS_C_CONTIGUOUS(x) || PyArray_IS_F_CONTIGUOUS(x))) Py_RETURN_NONE;
-    const int type = PyArray_TYPE(x);
-    if (type != NPY_BOOL && type != NPY_FLOAT && type != NPY_DOUBLE) Py_RETURN_NONE;
-    Counted all = {type == NPY_BOOL ? count_npy_bool : type == NPY_FLOAT ? count_float : count_double, PyArray_BYTES(x), PyArray_ITEMSIZE(x), 0};
+    Counted all = {NULL, PyArray_BYTES(x), PyArray_ITEMSIZE(x), 0};
+    switch (PyArray_TYPE(x)) {
+        case NPY_BOOL: all.count = count_npy_bool; break;
+        case NPY_FLOAT: all.count = count_float; break;
+        case NPY_DOUBLE: all.count = count_double; break;
+        case NPY_INT32: all.count = count_int32_t; break;
+        case NPY_INT64: all.count = count_int64_t; break;
+        default: Py_RETURN_NONE;
+    }
     run_parts(count_part, &all, PyArray_SIZE(x), 1024, PyArray_SIZE(x));
-    return PyLong_FromSsize_t(all.found);
+    const long what = PyLong_AsLong(args[0]);
+    if (what == -1 && PyErr_Occurred()) return NULL;
+    PyArrayObject *y = (PyArrayObject *)PyArray_EMPTY(0, NULL, what ? NPY_BOOL : NPY_INT64, 0);
+    if (y == NULL) return NULL;
+    if (what) *(npy_bool *)PyArray_DATA(y) = what == 1 ? all.found > 0 : all.found == PyArray_SIZE(x);
+    else *(int64_t *)PyArray_DATA(y) = all.found;
+    return (PyObject *)y;
 }
 
 /* nonzero_places(x): where an array of truths is true, a row an axis */
@@ -446,10 +485,10 @@ _TYPES = (
     ("i", "int64_t", "wide", "uint64_t", "(wide_entry){q, i}", "e[i].at"),
 )
 METHODS = "".join(
-    f'    {{"{n}", (PyCFunction){n}, METH_O, NULL}},\n' for n in ("nonzero_places", "count_nonzero")
+    f'    {{"{n}", (PyCFunction){n}, METH_O, NULL}},\n' for n in ("nonzero_places",)
 ) + "".join(
     f'    {{"{n}", (PyCFunction)(void (*)(void)){n}, METH_FASTCALL, NULL}},\n'
-    for n in ("ranked", "extreme", "masked", "unmasked")
+    for n in ("ranked", "extreme", "extreme_place", "nonzero", "masked", "unmasked")
 )
 
 

@@ -366,6 +366,7 @@ class OpSpec:
         self.asked_once: bool = cls.asked_once
         self.settles: bool = cls.lies != ""
         self.in_rows: bool = cls.lies == "rows"
+        self.as_input: bool = cls.lies == "input"
         self.spread: bool = cls.lies == "operands"
         self.few_axes: bool = cls.lies in ("channels", "stacked")  # of less than four axes: in rows
 

@@ -121,7 +121,7 @@ def operate_reflected(function: Any, args: tuple[Any, ...], kwargs: dict[str, An
 
 def compare(op: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """An element-wise op of a tensor and a tensor or a number; None for other operands."""
-    if len(args) != 2 or kwargs or not _is_operand(args[1]):
+    if len(args) != 2 or kwargs or not _is_operand(args[1]) or not isinstance(args[0], TensorBase):
         return None
     return binary(op, args[0], args[1])
 

@@ -45,6 +45,7 @@ from rushlight.core.transforms.stack import stack
 from rushlight.core.views.inplace import write_plain
 from rushlight.return_types import Named
 
+_new_tuple: Final[Any] = tuple.__new__
 _MOST: Final = 512  # signatures of one function: a loop with ever new numbers must not fill memory
 
 
@@ -209,7 +210,7 @@ def _run(found: Settled, tensors: list[TensorBase]) -> Any:
     y = run_steps(found.steps, tensors)
     if found.result >= 0:
         return tensors[found.result]
-    return found.kind(y)
+    return y if found.kind is tuple else _new_tuple(found.kind, y)  # with names
 
 
 def _write(memo: Memo, step: Step, tensors: list[TensorBase]) -> Any:

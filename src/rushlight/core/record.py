@@ -147,7 +147,10 @@ def apply(op: Any, *xs: Any) -> Any:
         or (
             type(y) is _ndarray
             and (
-                plan.in_rows or (plan.few_axes and y.ndim < 4) or (plan.spread and all_in_rows(xs))
+                plan.in_rows
+                or y.ndim == 0
+                or (plan.few_axes and y.ndim < 4)
+                or (plan.spread and all_in_rows(xs))
             )
             and y.flags.c_contiguous
         )
@@ -188,6 +191,7 @@ def apply_one(op: Any, a: TensorBase) -> Any:
             and y.flags.c_contiguous
         )
         or (plan.in_rows and type(y) is tuple and lie_in_rows(y))
+        or (plan.as_input and lie_in_rows((x,)) and lie_in_rows(y if type(y) is tuple else (y,)))
     ):
         y = lay_out(op, y, (x,))
     if isinstance(y, tuple):

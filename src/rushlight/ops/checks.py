@@ -13,6 +13,7 @@ from rushlight.arrays.batched import Batched, outer
 from rushlight.arrays.batched import from_end as from_end
 from rushlight.arrays.host import is_scalar
 from rushlight.core.graph import TensorBase
+from rushlight.core.observer import observer
 from rushlight.core.record import recording
 from rushlight.dtypes import type_name
 from rushlight.errors import dim_out_of_range
@@ -97,7 +98,10 @@ def mismatch(function: str, *given: Any, **named: Any) -> TypeError:
 def refuse_grad(function: str, **tensors: Any) -> None:
     """PyTorch's error for an input that requires a gradient and would get none."""
     for name, t in tensors.items():
-        if t is not None and (t._requires_grad or t._node is not None) and recording():
+        if t is None or (not t._requires_grad and t._node is None):
+            continue
+        observer.keep_nothing()  # another time gradients may be recorded, or not
+        if recording():
             raise RuntimeError(
                 f"The function '{function}' is not differentiable with respect to argument "
                 f"'{name}'. This input cannot have requires_grad True."

@@ -153,7 +153,7 @@ def function(
             call = _wrap(fn, title, None, False, memo, made, quick, told)
             _export(call, names, method, free, namespace)
             return fn
-        call = _wrap(fn, title, run, out, memo, made)
+        call = _wrap(fn, title, run, out, memo, made, quick, told)
         _export(call, names, method, free, namespace)
         if inplace:
             memory = Memo(run_inplace) if settles else None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 import pytest
 
 import rushlight as torch
@@ -62,3 +63,13 @@ def test_einsum_gradient() -> None:
 def test_einsum_errors(equation: str, shapes: Any, text: str) -> None:
     with pytest.raises(RuntimeError, match=r"einsum\(\): .*" + text):
         torch.einsum(equation, *[torch.ones(s) for s in shapes])
+
+
+@pytest.mark.parametrize("equation", [np.ones(3), None, 7])
+def test_einsum_wants_a_string(equation: Any) -> None:
+    name = "numpy.ndarray" if isinstance(equation, np.ndarray) else type(equation).__name__
+    with pytest.raises(TypeError) as caught:
+        torch.einsum(equation, torch.ones(3))
+    assert str(caught.value) == (
+        f"einsum(): argument 'equation' (position 1) must be str, not {name}"
+    )

@@ -14,6 +14,7 @@ from typing import Any, Final
 import numpy as np
 
 from rushlight.arrays.kernels import (
+    picked,
     view_expand,
     view_permute,
     view_reshape,
@@ -23,6 +24,7 @@ from rushlight.arrays.kernels import (
     view_transpose,
     view_unsqueeze,
 )
+from rushlight.core.dispatch import in_rows
 from rushlight.core.grad_mode import quick_mode, state
 from rushlight.core.graph import (
     Op,
@@ -32,10 +34,12 @@ from rushlight.core.graph import (
     new_node,
     requires_grad,
     shape_of,
+    wrap,
     wrap_alias,
     wrap_as,
 )
 from rushlight.core.observer import observer
+from rushlight.core.record import make_node, save_values
 from rushlight.core.transforms.stack import stack
 from rushlight.core.views.history import edge_of_view
 from rushlight.native import i64
@@ -52,6 +56,8 @@ _unsqueeze: Final[Any] = view_unsqueeze
 _squeeze: Final[Any] = view_squeeze
 _reshape: Final[Any] = view_reshape
 _expand: Final[Any] = view_expand
+_picked: Final[Any] = picked
+_I64: Final = np.dtype(np.int64)
 _MOST: Final = 1024  # ops that are kept
 
 
@@ -70,6 +76,7 @@ class ViewOps:
         self.view: Any = None
         self.expand: Any = None
         self.alias: Any = None
+        self.rows: Any = None  # no view, but what an index may be, too
 
 
 view_ops: Final = ViewOps()
@@ -318,9 +325,30 @@ def getitem(_: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         return _show(x, y, (view_ops.select, (-rank, at)))
     if kind is _slice:
         return _sliced(x, 0, item, True)
+    if isinstance(item, TensorBase):
+        return _rows_at(x, item)
     if item is None or item is _ellipsis:
         return _index_each(x, (item,))
     return _index_each(x, item) if kind is tuple else None
+
+
+def _rows_at(x: TensorBase, places: TensorBase) -> Any:
+    """The rows that a tensor of int64 names, which are no view."""
+    array = x._array
+    where = places._array
+    if not is_plain(places) or where.dtype is not _I64 or where.ndim == 0 or not in_rows(x, array):
+        return None
+    y = _picked(0, array, where)
+    if y is None:
+        return None
+    t = wrap(y)
+    if requires_grad(x) and (state.active == 0 or quick_mode() > 0):
+        op: Any = view_ops.rows
+        node = make_node(op, (x, places))
+        if node is not None:
+            save_values(node, op.plan, (None, places), (None, where), [t])
+            t._node = node
+    return t
 
 
 def _sliced(x: TensorBase, d: i64, part: Any, always: bool) -> Any:

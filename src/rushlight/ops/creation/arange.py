@@ -12,6 +12,7 @@ from rushlight.arrays import kernels, making
 from rushlight.arrays import vocabulary as v
 from rushlight.arrays.device import CPU, current
 from rushlight.arrays.host import move
+from rushlight.core import plain_calls
 from rushlight.core.families import is_complex as holds_complex
 from rushlight.core.graph import Node, Op, TensorBase, wrap
 from rushlight.core.record import finish
@@ -83,7 +84,7 @@ def _arange(
 _any_arange: Final = guarded(variant(_arange, "arange", ""), "arange")
 
 
-@function(method=False, bare=True)
+@function(method=False, bare=True, quick=plain_calls.arange)
 def arange(
     *args: Any, out: Any = None, dtype: Any = None, layout: Any = None, device: Any = None,
     pin_memory: bool = False, requires_grad: bool = False, **named: Any,

@@ -9,6 +9,7 @@ from typing import Any, ClassVar, Final
 from rushlight import dtypes
 from rushlight.arrays import vocabulary as v
 from rushlight.arrays.host import device_of, is_scalar
+from rushlight.core import plain_calls
 from rushlight.core.grad_mode import grad_enabled, state
 from rushlight.core.graph import Node, Op, OpSpec, TensorBase, wrap
 from rushlight.core.observer import observer
@@ -192,7 +193,7 @@ class Copy(Op):
 COPY: Final = Copy()
 
 
-@function(free=False)
+@function(free=False, quick=plain_calls.copy_)
 def copy_(self: Any, src: Any, non_blocking: bool = False) -> Any:
     """Copy `src`, broadcast and cast to fit, into this tensor.
 
@@ -348,7 +349,7 @@ def fill(input: Any, value: Operand) -> Any:
     return apply(Fill(number_for(value, input._array.dtype, input._array.size != 1)), input)
 
 
-@function()
+@function(quick=plain_calls.fill_)
 def fill_(input: Any, value: Any) -> Any:
     """Write `value`, a number or a 0-d tensor, everywhere.
 
@@ -369,7 +370,7 @@ def fill_with(target: Any, value: Any, overlap: bool) -> Any:
     return write_directly(what, target, (), what.overwrite, overlap)
 
 
-@function()
+@function(quick=plain_calls.zero_)
 def zero_(input: Any) -> Any:
     """Write zero everywhere.
 

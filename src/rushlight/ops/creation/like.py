@@ -11,6 +11,7 @@ from rushlight.arrays import vocabulary as v
 from rushlight.arrays.batched import bottom, without_histories
 from rushlight.arrays.device import CPU
 from rushlight.arrays.host import device_of, is_array, is_scalar, make_array, meta_array, move
+from rushlight.core import plain_calls
 from rushlight.core.graph import TensorBase, wrap
 from rushlight.core.record import finish
 from rushlight.dtypes import type_name
@@ -64,7 +65,9 @@ def _export_like(name: str, value: int | None, text: str, example: str, shown: s
         return t
 
     text = f"{text} of the shape and dtype of `input`."
-    function(method=False)(variant(like, name, describe(text, f"torch.{name}({example}", shown)))
+    quick = None if value is None else plain_calls.like
+    export = function(method=False, quick=quick, told=value)
+    export(variant(like, name, describe(text, f"torch.{name}({example}", shown)))
 
 
 _export_like(

@@ -11,6 +11,7 @@ from rushlight.arrays import vocabulary as v
 from rushlight.arrays.batched import ITEM
 from rushlight.arrays.device import CPU, current, device
 from rushlight.arrays.host import device_of, from_host, is_array, make_array, move, to_host
+from rushlight.core import plain_calls
 from rushlight.core.graph import TensorBase, wrap
 from rushlight.core.record import finish
 from rushlight.dtypes import type_name
@@ -319,7 +320,8 @@ def _export_filled(name: str, value: int, example: str, shown: str) -> None:
         )
 
     text = describe(f"A tensor of {name}.", f"torch.{name}({example})", shown)
-    function(method=False, bare=True)(variant(make, name, text))
+    export = function(method=False, bare=True, quick=plain_calls.filled, told=value)
+    export(variant(make, name, text))
 
 
 _export_filled("zeros", 0, "2, 3", "tensor([[0., 0., 0.],\n        [0., 0., 0.]])")

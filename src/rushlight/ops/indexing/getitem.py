@@ -123,6 +123,7 @@ class Index(Indexed):
 
 _NAMED: Final = Index(_FIRST)
 _MASKED: Final = Index(_FIRST, True)
+plain_views.view_ops.rows = _NAMED
 
 
 @op

@@ -100,6 +100,11 @@ def _arguments(args: tuple[Any, ...]) -> tuple[list[Any], list[list[str]], list[
         operands = [args[2 * i] for i in range(pairs)]
         terms = [_from_list(args[2 * i + 1]) for i in range(pairs)]
         return operands, terms, _from_list(args[-1]) if len(args) % 2 else None
+    if not isinstance(args[0], str):
+        raise TypeError(
+            "einsum(): argument 'equation' (position 1) must be str, not "
+            f"{dtypes.type_name(args[0])}"
+        )
     operands = list(args[1:])
     if len(operands) == 1 and isinstance(operands[0], (list, tuple)):
         operands = list(operands[0])

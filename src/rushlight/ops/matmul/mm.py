@@ -145,7 +145,9 @@ class Bmm(Mm):
     saved_names = ""
     vmap_rule = batch_leading
     lies = "rows"
-    mover: Any = None  # batches have no kernel
+
+    def mover(self, rule: str) -> Any:
+        return kernels.multiplied_batches if rule == "forward" else None
 
     def explain(self, error: Exception, xs: tuple[Any, ...]) -> Exception:
         a, b = xs

@@ -11,6 +11,7 @@ from rushlight.arrays import vocabulary as v
 from rushlight.arrays.batched import bottom
 from rushlight.arrays.host import has_values
 from rushlight.core.graph import Op, TensorBase, wrap
+from rushlight.core.observer import observer
 from rushlight.core.record import apply, recording
 from rushlight.core.views.inplace import lift_operands
 from rushlight.errors import sentence
@@ -95,10 +96,12 @@ def _embed(weight: Any, indices: Any, padding_idx: int, by_freq: bool, sparse: b
         )
     if w.ndim != 2:
         raise RuntimeError("'weight' must be 2-D")
-    if sparse and by_freq and (weight._requires_grad or weight._node is not None) and recording():
-        raise RuntimeError(
-            "embedding_backward: scale_grad_by_freq not supported with sparse gradients"
-        )
+    if sparse and by_freq and (weight._requires_grad or weight._node is not None):
+        observer.keep_nothing()  # another time gradients may be recorded, or not
+        if recording():
+            raise RuntimeError(
+                "embedding_backward: scale_grad_by_freq not supported with sparse gradients"
+            )
     return apply(shared_op(Embedding, padding_idx, by_freq, bool(sparse)), weight, indices)
 
 
@@ -129,7 +132,7 @@ def outside(i: Any, n: int) -> bool:
     return bool(v.reduce_max(v.bits(i, unsigned), None, False) >= n)
 
 
-@functional()
+@functional(settles=True)
 def embedding(
     input: Any, weight: Any, padding_idx: int | None = None, max_norm: float | None = None,
     norm_type: float = 2.0, scale_grad_by_freq: bool = False, sparse: bool = False,

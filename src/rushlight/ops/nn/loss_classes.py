@@ -361,7 +361,7 @@ def _smooth_targets(
     return hard * (1 - smoothing) + even * (smoothing / logs._array.shape[dim])
 
 
-@functional()
+@functional(settles=True)
 def kl_div(
     input: Any, target: Any, size_average: bool | None = None, reduce: bool | None = None,
     reduction: str = "mean", log_target: bool = False,

@@ -441,7 +441,7 @@ def normalise_batch(
     return y, batch_mean, batch_rstd
 
 
-@functional()
+@functional(settles=True)
 def batch_norm(
     input: Any, running_mean: Any, running_var: Any, weight: Any = None, bias: Any = None,
     training: bool = False, momentum: float = 0.1, eps: float = 1e-5,

@@ -120,7 +120,7 @@ def _group_norm(input: Any, groups: int, weight: Any, bias: Any, eps: float) -> 
     return apply(shared_op(GroupNorm, groups, eps), input, weight, bias)
 
 
-@functional()
+@functional(settles=True)
 def group_norm(
     input: Any, num_groups: int, weight: Any = None, bias: Any = None, eps: float = 1e-5
 ) -> Any:

@@ -118,7 +118,7 @@ class Rsub(Elementwise):
 class RsubNumber(Rsub):
     """other - alpha * input, for a number."""
 
-    node, shown_edges = "RsubBackward1", (0,)
+    node, shown_edges, has_rules_of = "RsubBackward1", (0,), Rsub
 
 
 operators.rsub = RsubNumber()

@@ -12,6 +12,7 @@ from rushlight.arrays import vocabulary as v
 from rushlight.arrays.device import CPU, device
 from rushlight.arrays.host import cupy, device_of
 from rushlight.arrays.layouts import suggests_channels
+from rushlight.core import plain_calls
 from rushlight.core.graph import Node, Op, TensorBase, wrap, wrap_alias
 from rushlight.core.record import apply
 from rushlight.dtypes import type_name
@@ -165,7 +166,8 @@ def _method(name: str, dtype: dtypes.dtype) -> None:
     cast_to.__doc__ = (
         f"{name}(memory_format=torch.preserve_format) -> Tensor: the same as `to({dtype})`."
     )
-    function(name=name, free=False, settles=True)(cast_to)
+    quick = plain_calls.cast
+    function(name=name, free=False, settles=True, quick=quick, told=dtype.numpy)(cast_to)
 
 
 for _name, _dtype in (

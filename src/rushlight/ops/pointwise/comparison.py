@@ -14,6 +14,7 @@ from rushlight.core.dispatch import binary
 from rushlight.core.elementwise import number_in, operand, result_dtype
 from rushlight.core.families import Elementwise, is_complex
 from rushlight.core.graph import Node, Op, TensorBase, normal, wrap
+from rushlight.core.operators import compare
 from rushlight.core.record import apply
 from rushlight.core.transforms.stack import stack
 from rushlight.errors import broadcast_mismatch
@@ -105,6 +106,7 @@ def _compare(
         name, Compare, text, forward, scalar=f"({{0}} {symbol} {{1}})", ordered=ordered,
         aten=f"{name}.Tensor|Scalar",
         complex_too=not ordered, primitive=primitive, aliases=aliases, choose=check_second,
+        quick=compare,
         at="torch.tensor([1, 2, 3]), 2", gives=gives,
     )  # fmt: skip
     _expose_written(made, (name, *aliases))

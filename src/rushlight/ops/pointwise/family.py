@@ -134,7 +134,8 @@ def row(
     partials: Callable[..., Any] | None = None, *, at: str, gives: str,
     aliases: tuple[str, ...] = (), inplace: bool = True, out: bool = True, method: bool = True,
     free: bool = True, namespace: str = "", primitive: str = "",
-    choose: Callable[[str, Any, Any], Any] | None = None, **facts: Any,
+    choose: Callable[[str, Any, Any], Any] | None = None,
+    quick: Callable[..., Any] | None = None, **facts: Any,
 ) -> Any:  # fmt: skip
     """An op whose rules take a line each: its class and its public function. Returns the op.
 
@@ -155,6 +156,7 @@ def row(
     return expose(
         op(type(title, (base,), members)), at, gives, aliases=aliases, inplace=inplace, out=out,
         method=method, free=free, namespace=namespace, primitive=primitive, choose=choose,
+        quick=quick,
     )  # fmt: skip
 
 
@@ -162,12 +164,14 @@ def expose(
     cls: Any, at: str, gives: str, *, aliases: tuple[str, ...] = (), inplace: bool = True,
     out: bool = True, method: bool = True, free: bool = True, namespace: str = "",
     primitive: str = "", choose: Callable[[str, Any, Any], Any] | None = None,
+    quick: Callable[..., Any] | None = None,
 ) -> Any:  # fmt: skip
     """The public function of an op of one or two inputs; its text is the op's. Returns the op.
 
     The example in the text shows what the arguments `at` (a list: the tensor of it) give.
     `primitive` is the one that the op implements on tensors. Two operands must both be tensors,
     unless there is `choose`: then it refuses them, or says which op they take (None: this one).
+    `quick` is compiled code that is asked first, and told the op.
     """
     made = cls()
     title: str = cls.name.removeprefix("special_")
@@ -200,7 +204,7 @@ def expose(
     fn.__doc__ = describe(cls.__doc__, f"{home}.{title}({shown})", f"tensor({gives})")
     function(
         name=title, aliases=aliases, inplace=inplace, out=out, method=method, free=free,
-        namespace=namespace, made=None if integers else made,
+        namespace=namespace, made=None if integers else made, quick=quick, told=made,
     )(fn)  # fmt: skip
     if primitive:
         register_impl(primitive, made)

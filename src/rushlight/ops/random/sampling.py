@@ -13,6 +13,7 @@ from rushlight import dtypes, random
 from rushlight.arrays import vocabulary as v
 from rushlight.arrays.device import CPU, current, device
 from rushlight.arrays.host import device_of, from_host, is_array, make_array, move, to_host
+from rushlight.core import plain_calls
 from rushlight.core.graph import Op, TensorBase, wrap
 from rushlight.core.record import finish, keep_record
 from rushlight.core.transforms.stack import stack
@@ -311,7 +312,8 @@ def _export_sampled(
         )
 
     example = f"generator = torch.manual_seed(0)\n>>> torch.{name}(3)"
-    function(method=False, bare=True)(variant(sample, name, describe(text, example, shown)))
+    export = function(method=False, bare=True, quick=plain_calls.drawn, told=(random, make, end))
+    export(variant(sample, name, describe(text, example, shown)))
 
 
 _export_sampled(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, ClassVar
 
 from rushlight import dtypes
-from rushlight.arrays import quick
+from rushlight.arrays import kernels
 from rushlight.arrays import vocabulary as v
 from rushlight.core.families import Linear, Reduce
 from rushlight.core.record import apply
@@ -32,7 +32,8 @@ class CountNonzero(Fold):
         self.numbers = numbers
 
     def mover(self, rule: str) -> Any:
-        return None if self.numbers or self.keepdim or self.dims is not None else quick.count_all
+        plain = not self.numbers and not self.keepdim and self.dims is None
+        return kernels.bound(kernels.nonzero, 0) if plain else None
 
     def forward(self, x: Any) -> Any:
         counted = v.equal(x, x) if self.numbers else v.not_equal(x, 0)
@@ -48,10 +49,11 @@ class Any_(Reduce):
     name, differentiable, complex_too = "any", False, True
     aten = "any.default|dim|dims"
     test: ClassVar[Any] = staticmethod(v.reduce_any)
-    of_all: ClassVar[Any] = staticmethod(quick.any_of_all)
+    of_all: ClassVar[int] = 1
 
     def mover(self, rule: str) -> Any:
-        return None if self.keepdim or self.dims is not None else self.of_all
+        plain = not self.keepdim and self.dims is None
+        return kernels.bound(kernels.nonzero, self.of_all) if plain else None
 
     def forward(self, x: Any) -> Any:
         return self.test(v.not_equal(x, 0), self.dims, self.keepdim)
@@ -64,7 +66,7 @@ class All(Any_):
     """Whether all elements over `dims` are not zero."""
 
     name, test = "all", staticmethod(v.reduce_all)
-    of_all = staticmethod(quick.all_of_all)
+    of_all = 2
     aten = "all.default|dim|dims"
 
 

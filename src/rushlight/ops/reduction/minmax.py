@@ -6,7 +6,7 @@ import math
 from typing import Any, ClassVar
 
 from rushlight import dtypes, return_types
-from rushlight.arrays import kernels, quick
+from rushlight.arrays import kernels
 from rushlight.arrays import vocabulary as v
 from rushlight.core.families import Reduce
 from rushlight.core.graph import Node, TensorBase
@@ -203,9 +203,8 @@ class ArgMax(Reduce):
     most: ClassVar[bool] = True
 
     def mover(self, rule: str) -> Any:
-        if self.dims is None:
-            return None
-        return kernels.bound(quick.place_along, self.dims[0], self.most, self.keepdim)
+        dim = None if self.dims is None else self.dims[0]
+        return kernels.bound(kernels.extreme_place, dim, self.most, self.keepdim)
 
     def vmap_rule(self, xs: tuple[Any, ...], flags: tuple[bool, ...], size: int) -> Any:
         return None if self.dims is None else super().vmap_rule(xs, flags, size)

@@ -15,6 +15,7 @@ from rushlight.arrays.batched import NO_STORAGE, bottom
 from rushlight.arrays.host import ByteBounds, address, is_sparse, root_of
 from rushlight.arrays.layouts import lies_in, shown_strides
 from rushlight.arrays.making import row_strides
+from rushlight.core import plain_calls
 from rushlight.ops.checks import one_dim, varies
 from rushlight.ops.registry import function, methods, settle
 from rushlight.size import unchecked
@@ -52,7 +53,7 @@ def is_contiguous(input: Any, memory_format: Any = dtypes.contiguous_format) -> 
     return bool(array.flags.c_contiguous)
 
 
-@function(free=False, settles=True)
+@function(free=False, settles=True, quick=plain_calls.contiguous)
 def contiguous(input: Any, memory_format: Any = dtypes.contiguous_format) -> Any:
     """The tensor itself if its elements lie in order, otherwise a copy in which they do.
 
@@ -100,7 +101,7 @@ def storage_offset(input: Any) -> int:
     return int(ByteBounds(bottom(input._array)).offset // input._array.dtype.itemsize)
 
 
-@function(free=False, returns="Size | int")
+@function(free=False, returns="Size | int", quick=plain_calls.size)
 def size(input: Any, dim: Any = None) -> Any:
     """The shape, or one size of it.
 
@@ -115,7 +116,7 @@ def size(input: Any, dim: Any = None) -> Any:
     return shape[one_dim(dim, len(shape))]
 
 
-@function(free=False, aliases=("ndimension",))
+@function(free=False, aliases=("ndimension",), quick=plain_calls.dim)
 def dim(input: Any) -> int:
     """The number of dimensions.
 
@@ -125,7 +126,7 @@ def dim(input: Any) -> int:
     return int(input._array.ndim)
 
 
-@function(aliases=())
+@function(quick=plain_calls.numel)
 def numel(input: Any) -> int:
     """The number of elements.
 

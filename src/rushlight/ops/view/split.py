@@ -9,6 +9,7 @@ from rushlight import dtypes
 from rushlight.arrays import vocabulary as v
 from rushlight.core.families import Linear
 from rushlight.core.graph import TensorBase
+from rushlight.core.plain_calls import length
 from rushlight.core.views.plain_views import row_of
 from rushlight.core.views.views import apply_view, look_at_many
 from rushlight.ops.checks import check_tensor, ints, invalid, is_batched, one_dim, one_int
@@ -299,7 +300,7 @@ def unbind(input: Any, dim: int = 0) -> Any:
     return _apart(Unbind(one_dim(dim, input._array.ndim)), input)
 
 
-@function(name="__len__", free=False)
+@function(name="__len__", free=False, quick=length)
 def _len(input: Any) -> int:
     """The size of the first dimension."""
     shape = input._array.shape
