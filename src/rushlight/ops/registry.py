@@ -210,25 +210,39 @@ def _wrap(
             what, xs = found
             return finish(what, xs) if target is None else run_out(title, what, xs, target)
         except BLAMED as error:
-            answer = blame(error, args, kwargs if target is None else {**kwargs, "out": target})
-            if answer is NotImplemented:
-                raise
-            return answer
+            given = kwargs if target is None else {**kwargs, "out": target}
+            answer = answer_otherwise(error, args, given)
+            if answer is not NotImplemented:
+                return answer
+            if (better := better_error(title, fn, args, kwargs, error)) is not None:
+                raise better from None  # here: one frame of ours in the traceback
+            raise
 
-    def blame(error: Exception, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        """What a call gives that failed, or NotImplemented: the error stands, or a better one is
-        raised."""
+    def answer_otherwise(error: Exception, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """What a call gives that failed: by a class that takes it over, or by arguments as NumPy
+        calls them. NotImplemented if it gives nothing."""
         if takes_over(args, kwargs):
             return overridden(public, *args, **kwargs)
-        given = {name: x for name, x in kwargs.items() if name != "out"} if out else kwargs
+        given = without_out(kwargs)
         if given and isinstance(error, TypeError) and public in _takes_numpy_names(title):
             again = with_our_names(fn, given)
             if again is not None:
                 target = kwargs.get("out") if out else None
                 return call(*args, **({} if target is None else {"out": target}), **again)
-        if (better := better_error(title, fn, args, given, error)) is not None:
-            raise better from None
         return NotImplemented
+
+    def without_out(kwargs: dict[str, Any]) -> dict[str, Any]:
+        return {name: x for name, x in kwargs.items() if name != "out"} if out else kwargs
+
+    def blame(error: Exception, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """What a call gives that compiled code failed at, or NotImplemented: the error stands, or a
+        better one is raised."""
+        answer = answer_otherwise(error, args, kwargs)
+        if answer is NotImplemented:
+            better = better_error(title, fn, args, without_out(kwargs), error)
+            if better is not None:
+                raise better from None
+        return answer
 
     # what `functools.wraps` does, in a fifth of the time: there are 800 of them at each import
     call.__module__, call.__name__, call.__qualname__ = fn.__module__, fn.__name__, fn.__qualname__
