@@ -34,7 +34,7 @@ MYPY = ["--config-file=", "--follow-imports=silent", "--ignore-missing-imports"]
 
 # What mypyc compiles: the one list there is. Packages' __init__.py files stay interpreted, and so
 # do files that no ordinary step goes through, for the size of the wheel.
-COMPILED = ["src/rushlight/core/**/*.py"]
+COMPILED = ["src/rushlight/core/**/*.py", "src/rushlight/arrays/norms.py"]
 INTERPRETED = {
     "__init__.py", "saved_names.py", "output_meta.py", "hooks.py", "errors.py", "elementwise.py",
     "histories.py", "inplace_tangents.py", "overwritten.py", "packed.py", "lift.py", "vmap.py",

@@ -62,10 +62,16 @@ x.chunk(2)[0] | x.split(2)[0] | x.narrow(0, 1, 3) | x.select(1, 2) | x.diagonal(
 x.index_select(0, t.arange(4)) | x[t.arange(4)] | x.gather(1, t.zeros(4, 4, dtype=t.int64))
 x.topk(3)[0] | x.sort(1)[0] | x.masked_select(x > 0) | t.zeros_like(x) | t.ones(8, 16)
 t.arange(16.) | x.detach() | x.to(t.float64) | x.detach().add_(1) | x.detach().clone().mul_(y)
-F.dropout(x, 0.5) | t.randn(8, 16) | t.rand(8, 16)
+F.dropout(x, 0.5) | t.randn(8, 16) | t.rand(8, 16) | t.bernoulli(y.sigmoid()) | t.randn_like(x)
+x.detach().uniform_() | x.detach().normal_() | x.detach().exponential_() | t.randperm(1000)
+F.batch_norm(x, None, None, training=True) | F.batch_norm(x, y[0], y[1].abs(), y[2], y[3])
+F.group_norm(x, 4) | F.group_norm(x, 4, y[0], y[1]) | F.rms_norm(x, x.shape[1:], y[0])
+F.binary_cross_entropy(x.sigmoid(), y.sigmoid()) | t.tensor([1., 2., 3.]) | t.full((8, 16), 1.)
+t.empty(8, 16)
 """
 FORWARD_ONLY = (
-    "detach", "t.zeros_like", "t.ones", "t.arange(16", "t.rand", "argmax", "isnan", "any()",
+    "detach", "t.zeros_like", "t.ones", "t.arange(16", "t.rand", "t.bernoulli", "t.tensor",
+    "t.full", "t.empty", "argmax", "isnan", "any()",
     "count_nonzero", "logical_and", "x == y", "x > y |",
 )  # fmt: skip
 

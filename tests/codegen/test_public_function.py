@@ -124,6 +124,8 @@ import rushlight.nn.functional as F
 x, y = torch.randn(8, 16), torch.randn(8, 16)
 w = torch.randn(8, 16, requires_grad=True)
 idx, mask, classes = torch.tensor([0, 3, 5]), x > 0, torch.arange(8)
+images, mean, var = torch.randn(2, 4, 5, 5), torch.zeros(4), torch.ones(4)
+chance = torch.rand(8, 16)
 gain, shift, table, places = y[0].clone(), y[1].clone(), y.clone(), torch.zeros(4, 4).long()
 calls = {calls!r}
 for text in calls:
@@ -170,7 +172,16 @@ CALLS = [
     "torch.bmm(x[None], y.t()[None])", "torch.mm(x, y.t())", "torch.dot(x[0], y[0])",
     "x.chunk(2)", "x.split(2)", "torch.lerp(x, y, 0.3)", "torch.addcmul(x, x, y)",
     "F.linear(x, y, y[:, 0])", "F.normalize(x)", "x.float()", "x.double()", "x.contiguous()",
-    "x.numel()", "x.size()", "x.size(-1)", "x.dim()", "len(x)",
+    "x.numel()", "x.size()", "x.size(-1)", "x.dim()", "len(x)", "F.dropout(x, 0.5)",
+    "F.dropout(w, p=0.3, training=True)", "F.rms_norm(x, (16,))", "F.rms_norm(w, (16,), gain)",
+    "F.group_norm(x, 4)", "F.group_norm(x, 4, gain, shift)", "F.batch_norm(x, gain, shift)",
+    "F.batch_norm(images, mean, var, mean, var)",
+    "F.batch_norm(images, mean, var, mean, var, True)", "F.binary_cross_entropy(chance, chance)",
+    "F.kl_div(x, y, reduction='sum')", "torch.randperm(10)", "torch.bernoulli(chance)",
+    "table.bernoulli_(0.3)", "table.exponential_()", "table.normal_()", "table.uniform_(-1, 1)",
+    "torch.randint(0, 10, (3,))", "torch.randn_like(x)", "torch.rand_like(x)",
+    "torch.tensor([1., 2.], requires_grad=True)", "torch.tensor(1.0)", "torch.full((2, 3), 1.0)",
+    "torch.empty(3, 4)", "torch.empty_like(x)",
 ]  # fmt: skip
 
 

@@ -83,6 +83,8 @@ def test_a_kernel_equals_its_rule(title: str, dtype: str, which: str) -> None:
     for sample, kinds in catalogue.described(cls):
         for op in with_axes(sample):
             base = values(dtype, which)
+            if title == "BinaryCrossEntropy":  # its rule wants probabilities
+                base = np.abs(np.sin(np.nan_to_num(base))).astype(dtype)
             xs = inputs_of(kinds or ("number",) * len(op.inputs), base)
             tried += compare_forward(op, xs, dtype, which)
             tried += compare_vjp(op, xs, dtype, which)

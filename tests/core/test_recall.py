@@ -15,7 +15,7 @@ from bench.ops import expressions
 from rushlight.core import recall
 
 F = torch.nn.functional
-DRAWS = ("randn", "t.rand(", "dropout")
+LEFT_OUT = ("t.empty",)  # whatever the memory held
 
 
 def flat(y: Any) -> list[Any]:
@@ -39,7 +39,7 @@ def run(text: str, seed: int, recorded: bool) -> list[Any]:
     return found
 
 
-@pytest.mark.parametrize("text", [e for e in expressions() if not any(d in e for d in DRAWS)])
+@pytest.mark.parametrize("text", [e for e in expressions() if not any(d in e for d in LEFT_OUT)])
 @pytest.mark.filterwarnings("ignore::UserWarning")
 def test_a_kept_call_gives_what_the_function_gives(text: str) -> None:
     for recorded in (False, True):

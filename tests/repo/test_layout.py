@@ -14,7 +14,6 @@ TOGETHER = {
     "autograd/notes": "PyTorch's notes on autograd",
     "backends/backends": "flags of all backends, and devices that are not there",
     "codegen/codegen": "from the op table to C",
-    "codegen/norms": "normalisation by kernels",
     "codegen/operands": "kernels of operands that lie anyhow",
     "codegen/rules": "every kernel against the rule it was made from",
     "codegen/threads": "kernels on several threads",

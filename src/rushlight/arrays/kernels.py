@@ -114,6 +114,7 @@ put_along: Final[Any] = getattr(_module, "put_along", _is_absent)
 # New arrays: `codegen.makers`.
 filled: Final[Any] = getattr(_module, "filled", _is_absent)
 filled_as: Final[Any] = getattr(_module, "filled_as", _is_absent)
+of_numbers: Final[Any] = getattr(_module, "of_numbers", _is_absent)
 spread: Final[Any] = getattr(_module, "spread", _is_absent)
 counted: Final[Any] = getattr(_module, "counted", _is_absent)
 # Order and masks: `codegen.sorting`.
@@ -129,6 +130,7 @@ attention_forward: Final[Any] = getattr(_module, "attention_forward", _is_absent
 attention_backward: Final[Any] = getattr(_module, "attention_backward", _is_absent)
 attention_weights: Final[Any] = getattr(_module, "attention_weights", _is_absent)
 attention_gradients: Final[Any] = getattr(_module, "attention_gradients", _is_absent)
+if_within: Final[Any] = getattr(_module, "if_within", _is_absent)
 of_given: Final[Any] = getattr(_module, "of_given", _is_absent)
 bound: Final[Any] = functools.partial  # a kernel with the parameters of an op
 
@@ -162,9 +164,12 @@ def kernel_of(op: Any, rule: str) -> Any:
     if not table:
         return None
     mover = getattr(op, "mover", None)
-    if mover is not None:
-        return mover(rule)
-    if _class_of(op).__qualname__ not in _titles:
+    return expression_of(op, rule) if mover is None else mover(rule)
+
+
+def expression_of(op: Any, rule: str) -> Any:
+    """The kernel that was made of the rule itself; None if there is none."""
+    if not table or _class_of(op).__qualname__ not in _titles:
         return None
     key = (rule, *_choices_of(op))
     known = _by_choices.get(key)

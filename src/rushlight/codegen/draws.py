@@ -273,6 +273,20 @@ KEEPS(float, f)
 KEEPS(double, d)
 KEEPS(npy_bool, b)
 
+/* 1 where the next number is below that in the same place, else 0. */
+#define KEEPS_BY(T, L)                                                                            \\
+    static void fill_keeps_by_##L(Twister *t, T *to, npy_intp n, const T *p) {                    \\
+        fill_units_##L(t, to, n);                                                                 \\
+        for (npy_intp i = 0; i < n; i++) to[i] = to[i] < p[i];                                    \\
+    }                                                                                             \\
+    static int are_chances_##L(const T *p, npy_intp n) {                                          \\
+        int good = 1;                                                                             \\
+        for (npy_intp i = 0; i < n; i++) good &= p[i] >= 0 && p[i] <= 1;                          \\
+        return good;                                                                              \\
+    }
+KEEPS_BY(float, f)
+KEEPS_BY(double, d)
+
 #define EXPONENTIALS(T, L)                                                                        \\
     static void fill_exponentials_##L(Twister *t, T *to, npy_intp n, double factor) {             \\
         double unit[PIECE / 2];                                                                   \\
@@ -466,6 +480,23 @@ static PyObject *twister_keeps(Twister *t, PyObject *const *args, Py_ssize_t cou
     FILLED
 }
 
+static PyObject *twister_keeps_by(Twister *t, PyObject *const *args, Py_ssize_t count) {
+    if (few_arguments(count, 2)) return NULL;
+    const int type = fillable(args[0]);
+    if ((type != NPY_FLOAT && type != NPY_DOUBLE) || !PyArray_CheckExact(args[1])) Py_RETURN_FALSE;
+    PyArrayObject *chances = (PyArrayObject *)args[1];
+    if (PyArray_TYPE(chances) != type || !PyArray_ISCARRAY_RO(chances)) Py_RETURN_FALSE;
+    if (!PyArray_SAMESHAPE(chances, (PyArrayObject *)args[0])) Py_RETURN_FALSE;
+    const char *const p = PyArray_BYTES(chances), *const there = PyArray_BYTES((PyArrayObject *)args[0]);
+    const npy_intp all = PyArray_SIZE(chances), far = PyArray_NBYTES(chances);
+    if (p < there + far && there < p + far) Py_RETURN_FALSE; /* what is read would be overwritten */
+    if (!(type == NPY_FLOAT ? are_chances_f((const float *)p, all) : are_chances_d((const double *)p, all))) Py_RETURN_FALSE;
+    FILLING(args[0])
+    if (type == NPY_FLOAT) fill_keeps_by_f(t, to, n, (const float *)p);
+    else fill_keeps_by_d(t, to, n, (const double *)p);
+    FILLED
+}
+
 static PyObject *twister_exponentials(Twister *t, PyObject *const *args, Py_ssize_t count) {
     double p[1];
     if (few_arguments(count, 2) || !read_numbers(args + 1, p, 1)) return NULL;
@@ -604,6 +635,7 @@ static PyMethodDef twister_methods[] = {
     QUICK(new_normals, "new_normals(sizes, type, mean, std), likewise."),
     QUICK(new_integers, "new_integers(sizes, low, span), likewise, of int64."),
     QUICK(keeps, "keeps(a, p, one): `one` with probability p, else 0."),
+    QUICK(keeps_by, "keeps_by(a, p): 1 with the probability in the same place of another array, else 0."),
     QUICK(exponentials, "exponentials(a, rate), likewise."),
     QUICK(integers, "integers(a, low, span): from low to low + span - 1, of int64."),
     SINGLE(shuffled, "shuffled(n): 0 to n - 1 in random order."),

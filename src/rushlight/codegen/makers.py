@@ -1,11 +1,12 @@
-"""New arrays as C: of one number, or counted. Each function gives None for what it leaves to the
+"""New arrays as C: of one number, of lists of numbers, or counted. Each function gives None for what it leaves to the
 way over NumPy: other dtypes, arguments that are no plain numbers, and whatever is an error."""
 
 from __future__ import annotations
 
 _TEXT = """
 /* --- makers: see rushlight.codegen.makers --- */
-/* filled(sizes, value, type): what f(2, 3) or f((2, 3)) was given as sizes, of one number */
+/* filled(sizes, value, type): what f(2, 3) or f((2, 3)) was given as sizes, of one number; of whatever
+   the memory held if that is None */
 static PyObject *filled(PyObject *self, PyObject *const *args, Py_ssize_t count) {
     npy_intp dims[16];
     if (count != 3) Py_RETURN_NONE;
@@ -14,17 +15,17 @@ static PyObject *filled(PyObject *self, PyObject *const *args, Py_ssize_t count)
     if (type == -1 && PyErr_Occurred()) return NULL;
     if (nd < 0 || type < 0 || type >= NPY_OBJECT) Py_RETURN_NONE;
     PyArrayObject *y = (PyArrayObject *)PyArray_EMPTY(nd, dims, (int)type, 0);
-    if (y == NULL || fill_with(y, args[1])) return (PyObject *)y;
+    if (y == NULL || args[1] == Py_None || fill_with(y, args[1])) return (PyObject *)y;
     Py_DECREF(y);
     Py_RETURN_NONE;
 }
 
-/* filled_as(value, x): of one number, in the shape and dtype of an array that lies row by row */
+/* filled_as(value, x), likewise, in the shape and dtype of an array that lies row by row */
 static PyObject *filled_as(PyObject *self, PyObject *const *args, Py_ssize_t count) {
     PyArrayObject *x = count == 2 ? movable(args[1]) : NULL;
     if (x == NULL || !PyArray_IS_C_CONTIGUOUS(x) || PyArray_ISBYTESWAPPED(x)) Py_RETURN_NONE;
     PyArrayObject *y = new_rows(x, PyArray_NDIM(x), PyArray_DIMS(x));
-    if (y == NULL || fill_with(y, args[0])) return (PyObject *)y;
+    if (y == NULL || args[0] == Py_None || fill_with(y, args[0])) return (PyObject *)y;
     Py_DECREF(y);
     Py_RETURN_NONE;
 }
@@ -49,6 +50,63 @@ static PyObject *spread(PyObject *self, PyObject *const *args, Py_ssize_t count)
         for (npy_intp i = 0; i < size; i++) ((double *)PyArray_DATA(y))[i] = each;
     }
     return (PyObject *)y;
+}
+
+enum { FLOATS = 1, INTS = 2, BOOLS = 4 };
+
+/* Which kinds of numbers there are in lists in lists, as bits; 0 if they are not alike, or have others. */
+static int kinds_in(PyObject *x, const npy_intp *dims, int nd) {
+    if (nd == 0) return PyFloat_CheckExact(x) ? FLOATS : PyLong_CheckExact(x) ? INTS : PyBool_Check(x) ? BOOLS : 0;
+    if ((!PyList_CheckExact(x) && !PyTuple_CheckExact(x)) || PySequence_Fast_GET_SIZE(x) != *dims) return 0;
+    int all = 0;
+    for (npy_intp i = 0; i < *dims; i++) {
+        const int found = kinds_in(PySequence_Fast_GET_ITEM(x, i), dims + 1, nd - 1);
+        if (found == 0) return 0;
+        all |= found;
+    }
+    return all;
+}
+
+/* Write them one behind the other; the end, or NULL if one does not fit. */
+static char *write_numbers(PyObject *x, const npy_intp *dims, int nd, int type, char *to) {
+    if (nd) {
+        for (npy_intp i = 0; to && i < *dims; i++)
+            to = write_numbers(PySequence_Fast_GET_ITEM(x, i), dims + 1, nd - 1, type, to);
+        return to;
+    }
+    if (type == NPY_BOOL) return *(npy_bool *)to = x == Py_True, to + 1;
+    if (type == NPY_INT64) *(int64_t *)to = PyLong_AsLongLong(x);
+    else {
+        const double number = PyFloat_CheckExact(x) ? PyFloat_AS_DOUBLE(x) : PyLong_AsDouble(x);
+        if (type == NPY_DOUBLE) *(double *)to = number;
+        else *(float *)to = (float)number;
+    }
+    if (PyErr_Occurred()) return NULL;
+    return to + (type == NPY_FLOAT ? 4 : 8);
+}
+
+/* of_numbers(data, floats): a number, or lists of numbers; of int64 or bool where all are ints or bools,
+   of the type `floats` where there are floats and no bools */
+static PyObject *of_numbers(PyObject *self, PyObject *const *args, Py_ssize_t count) {
+    npy_intp dims[16];
+    int nd = 0;
+    if (count != 2) Py_RETURN_NONE;
+    long type = PyLong_AsLong(args[1]);
+    if (type == -1 && PyErr_Occurred()) return NULL;
+    for (PyObject *x = args[0]; PyList_CheckExact(x) || PyTuple_CheckExact(x); nd++) {
+        if (nd == 16 || PySequence_Fast_GET_SIZE(x) == 0) Py_RETURN_NONE;
+        dims[nd] = PySequence_Fast_GET_SIZE(x);
+        x = PySequence_Fast_GET_ITEM(x, 0);
+    }
+    const int kinds = kinds_in(args[0], dims, nd);
+    if (kinds == INTS) type = NPY_INT64;
+    else if (kinds == BOOLS) type = NPY_BOOL;
+    else if (!(kinds & FLOATS) || kinds & BOOLS || (type != NPY_FLOAT && type != NPY_DOUBLE)) Py_RETURN_NONE;
+    PyArrayObject *y = (PyArrayObject *)PyArray_EMPTY(nd, dims, (int)type, 0);
+    if (y == NULL || write_numbers(args[0], dims, nd, (int)type, PyArray_BYTES(y))) return (PyObject *)y;
+    PyErr_Clear(); /* an int that is too large: others tell of it */
+    Py_DECREF(y);
+    Py_RETURN_NONE;
 }
 
 /* counted(given, type, floats): (end,), (start, end) or (start, end, step) of ints and floats. type
@@ -88,7 +146,7 @@ static PyObject *counted(PyObject *self, PyObject *const *args, Py_ssize_t count
 
 METHODS = "".join(
     f'    {{"{n}", (PyCFunction)(void (*)(void)){n}, METH_FASTCALL, NULL}},\n'
-    for n in ("filled", "filled_as", "spread", "counted")
+    for n in ("filled", "filled_as", "of_numbers", "spread", "counted")
 )
 
 

@@ -836,6 +836,27 @@ static PyObject *call_of_given(PyObject *self, PyObject *const *args, Py_ssize_t
     return PyObject_Vectorcall(PyTuple_GET_ITEM(args[0], some - 1), args + 1, some, NULL);
 }
 
+/* if_within(kernel, low, high, x, *others): the result of the kernel if all of x is between the two */
+static PyObject *call_if_within(PyObject *self, PyObject *const *args, Py_ssize_t count) {
+    if (count < 4 || !PyArray_CheckExact(args[3])) Py_RETURN_NONE;
+    PyArrayObject *x = (PyArrayObject *)args[3];
+    const double low = PyFloat_AsDouble(args[1]), high = PyFloat_AsDouble(args[2]);
+    if (PyErr_Occurred()) return NULL;
+    const int type = PyArray_TYPE(x);
+    if ((type != NPY_FLOAT && type != NPY_DOUBLE) || !PyArray_ISCARRAY_RO(x)) Py_RETURN_NONE;
+    const npy_intp n = PyArray_SIZE(x);
+    int good = 1;
+    if (type == NPY_FLOAT) {
+        const float *v = PyArray_DATA(x), l = (float)low, h = (float)high;
+        for (npy_intp i = 0; i < n; i++) good &= (v[i] >= l) & (v[i] <= h);
+    } else {
+        const double *v = PyArray_DATA(x);
+        for (npy_intp i = 0; i < n; i++) good &= (v[i] >= low) & (v[i] <= high);
+    }
+    if (!good) Py_RETURN_NONE;
+    return PyObject_Vectorcall(args[0], args + 3, count - 3, NULL);
+}
+
 /* family(inputs, {wanted: kernel}) */
 static PyObject *make_family(PyObject *self, PyObject *const *args, Py_ssize_t count) {
     if (count != 2 || !PyLong_Check(args[0]) || !PyDict_Check(args[1])) {

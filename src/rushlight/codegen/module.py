@@ -406,6 +406,8 @@ static PyMethodDef functions[] = {
      "family(inputs, kernels): gradients of several inputs, by which of them are wanted."},
     {"of_given", (PyCFunction)(void (*)(void))call_of_given, METH_FASTCALL,
      "of_given(kernels, *arrays): that of the kernel for as many arrays as there are before None."},
+    {"if_within", (PyCFunction)(void (*)(void))call_if_within, METH_FASTCALL,
+     "if_within(kernel, low, high, x, *others): that of a kernel if all of x is between the two."},
     {"use_processor", (PyCFunction)(void (*)(void))use_processor, METH_FASTCALL,
      "use_processor(sort): take the functions for a sort of processors, 0 for any; which were taken."},
 %(methods)s
@@ -445,7 +447,8 @@ def _letter(e: Expr) -> str:
 # The sorts of processors that kernels are compiled for. The first runs anywhere; on x86, where hardly
 # any processor is so old, it is kept small: without SIMD, and functions are called, not repeated
 # wherever they are used. Elsewhere it is the only one. The last has registers twice as wide as the
-# one before; those of doubles would be a sixth of the package, and are left out.
+# one before: that makes a third of a difference to exp and its like and a tenth to sums, and none to
+# what waits for memory; the others, and those of doubles, a sixth of the package, are left out.
 SORTS = ("v1", "v3", "v4")
 _X86 = "#if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__)"
 
@@ -515,9 +518,17 @@ def _last_elements(bodies: dict[str, str]) -> Iterator[str]:
     yield "#pragma GCC pop_options"
 
 
+_GAINS = re.compile(r"reduction\(|" + "|".join(rf"{name}\(" for name in FUSED))
+
+
+def _name(number: int, letter: str, body: str) -> str:
+    """What a function is called; it ends in f if it gains by the widest registers."""
+    return f"k{number}{letter if letter == 'd' or _GAINS.search(body) else 'n'}"
+
+
 def _sort_for(name: str, sort: str) -> str:
     """Which of the sorts of a function is run on processors of a sort."""
-    return "v3" if sort == "v4" and name.endswith("d") else sort
+    return "v3" if sort == "v4" and not name.endswith("f") else sort
 
 
 def _loops(kernel: Kernel) -> int:
@@ -584,7 +595,7 @@ def c_module(kernels: Iterable[Kernel]) -> str:
             texts += [c_of(variant, letter, "NAME") for letter in "fd"]
         names = []
         for at, body in enumerate(texts):
-            names.append(bodies.setdefault(body, f"k{len(bodies)}{'fd'[at % 2]}"))
+            names.append(bodies.setdefault(body, _name(len(bodies), "fd"[at % 2], body)))
             said = texts_of.setdefault(names[-1], [])
             if kernel.text not in said:
                 said.append(kernel.text)

@@ -368,6 +368,7 @@ class OpSpec:
         self.in_rows: bool = cls.lies == "rows"
         self.as_input: bool = cls.lies == "input"
         self.spread: bool = cls.lies == "operands"
+        self.by_channels: bool = cls.lies == "channels" and (not cls.leads or 0 in cls.leads)
         self.few_axes: bool = cls.lies in ("channels", "stacked")  # of less than four axes: in rows
 
 

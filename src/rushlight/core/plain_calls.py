@@ -25,7 +25,10 @@ from rushlight.core.views.inplace import copy_plain, fill_plain
 _ndarray: Final = np.ndarray
 _filled: Final[Any] = kernels.filled
 _filled_as: Final[Any] = kernels.filled_as
+_of_numbers: Final[Any] = kernels.of_numbers
 _counted: Final[Any] = kernels.counted
+_INT64: Final = int(np.dtype(np.int64).num)
+_LARGE: Final = 1e38  # numbers beyond it may be too large for a float
 _dtypes: Final[Any] = dtypes  # as it is when asked: the default may be another by then
 _devices: Final[Any] = devices
 _EXACT: Final = 1 << 53  # ints below it are floats too
@@ -129,14 +132,39 @@ def _is_elsewhere() -> bool:
 
 
 def filled(value: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """`zeros` and `ones`, of sizes."""
+    """`zeros`, `ones` and `empty`, of sizes."""
     if kwargs or _is_elsewhere():
         return None
     return _made(_filled(args, value, _dtypes.default_numpy.num))
 
 
+def full(_: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    if kwargs or len(args) != 2 or type(args[0]) is not tuple or _is_elsewhere():
+        return None
+    value = args[1]
+    if type(value) is float and -_LARGE < value < _LARGE:
+        return _made(_filled(args[:1], value, _dtypes.default_numpy.num))
+    return _made(_filled(args[:1], value, _INT64)) if type(value) is int else None
+
+
+def tensor(_: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """Of numbers and lists of them; `requires_grad=True` may stand behind."""
+    if len(args) != 1 or len(kwargs) > 1 or _is_elsewhere():
+        return None
+    wants_grad = kwargs.get("requires_grad") if kwargs else False
+    if wants_grad is not False and wants_grad is not True:
+        return None
+    array = _of_numbers(args[0], _dtypes.default_numpy.num)
+    if array is None or (wants_grad and array.dtype.kind != "f"):
+        return None
+    t = finish(wrap(array))
+    if wants_grad:
+        t._requires_grad = True
+    return t
+
+
 def like(value: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """`zeros_like` and `ones_like`."""
+    """`zeros_like`, `ones_like` and `empty_like`."""
     if not _one_plain(args, kwargs):
         return None
     x: TensorBase = args[0]
@@ -147,12 +175,3 @@ def arange(_: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     if kwargs or _is_elsewhere():
         return None
     return _made(_counted(args, -1, _dtypes.default_numpy.num))
-
-
-def drawn(told: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """`rand` and `randn`, of sizes. `told` are the module of generators, what makes the array, and
-    what that is told of the numbers."""
-    if kwargs or _is_elsewhere():
-        return None
-    source, make, end = told
-    return _made(make(source.default_generator.bits, args, _dtypes.default_numpy.num, 0.0, end))

@@ -51,13 +51,14 @@ def recording() -> bool:
 
 def unrecorded(*xs: Any) -> bool:
     """Whether nobody would see of which ops a function of these is made: no graph, no transform,
-    no one who watches."""
-    if stack.batches != 0 or stack.tangents != 0 or observer.applied is not None:
+    no one who watches. What is kept of calls is kept for those that record, too: not of this."""
+    if stack.batches != 0 or stack.tangents != 0:
         return False
-    if state.active == 0:
-        return not any_requires_grad(xs)
-    mode = quick_mode()
-    return mode == 0 or (mode == 1 and not any_requires_grad(xs))
+    mode = 1 if state.active == 0 else quick_mode()
+    if mode < 0 or (mode == 1 and any_requires_grad(xs)):
+        return False
+    observer.keep_nothing()
+    return True
 
 
 def edge(t: TensorBase) -> Any:
@@ -155,6 +156,7 @@ def apply(op: Any, *xs: Any) -> Any:
             and y.flags.c_contiguous
         )
         or (plan.in_rows and type(y) is tuple and lie_in_rows(y))
+        or (plan.by_channels and lie_by_channels(raws[0], y))
     ):
         y = lay_out(op, y, raws)
     return keep_record(op, xs, raws, y)
@@ -166,6 +168,14 @@ def lie_in_rows(several: Any) -> bool:
         if type(y) is not _ndarray or not y.flags.c_contiguous:
             return False
     return True
+
+
+def lie_by_channels(x: Any, y: Any) -> bool:
+    """Whether results lie row by row and are to: `x` does, and channels are not its last axis in
+    memory in any reading of its strides, which with a size of 1 has several."""
+    if type(x) is not _ndarray or not x.flags.c_contiguous or (x.ndim > 3 and 1 in x.shape):
+        return False
+    return lie_in_rows(y if type(y) is tuple else (y,))
 
 
 def all_in_rows(xs: tuple[Any, ...]) -> bool:

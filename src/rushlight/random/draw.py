@@ -229,6 +229,9 @@ def _bernoulli_array(a: Raw, p: Raw, gen: Generator) -> None:
     p = _expand(p, a.shape)
     if dtype_name(p.dtype) not in FLOATS:
         not_implemented("bernoulli_tensor_cpu_p_", p.dtype)
+    with gen.lock:
+        if gen.bits.keeps_by(a, p):
+            return
     if not ((p >= 0).all() and (p <= 1).all()):
         raise RuntimeError(
             "Expected p_in >= 0 && p_in <= 1 to be true, but got false.  (Could this error message "

@@ -105,7 +105,7 @@ class PlainTwister:
         """Whether it could."""
         return False
 
-    normals = keeps = exponentials = integers = gammas = poissons = binomials = uniform
+    normals = keeps = keeps_by = exponentials = integers = gammas = poissons = binomials = uniform
 
     def new_uniform(self, *given: Any) -> None:
         """What it made: nothing."""

@@ -204,7 +204,7 @@ def fill_plain(target: TensorBase, value: float) -> bool:
     """Write a number everywhere, where nothing is recorded; False if this is no such write, and
     nothing was done."""
     array = target._array
-    if not _is_plain(target, array) or not array.flags.writeable:
+    if not is_plain(target, array) or not array.flags.writeable:
         return False
     array.fill(value)
     target._storage.written()
@@ -216,7 +216,7 @@ def copy_plain(target: TensorBase, source: TensorBase) -> bool:
     array = target._array
     other = source._array
     if (
-        not _is_plain(target, array)
+        not is_plain(target, array)
         or other.dtype is not array.dtype
         or type(other) is not type(array)
         or source._storage is target._storage
@@ -230,7 +230,7 @@ def copy_plain(target: TensorBase, source: TensorBase) -> bool:
     return True
 
 
-def _is_plain(target: TensorBase, array: Any) -> bool:
+def is_plain(target: TensorBase, array: Any) -> bool:
     """Whether a tensor is of floats in rows, and nobody records a write to it or sees it."""
     dtype = array.dtype
     return (
@@ -251,7 +251,7 @@ def write_plain(op: Op, target: TensorBase, xs: tuple[Any, ...]) -> bool:
     nothing was done."""
     array = target._array
     dtype = array.dtype
-    if not _is_plain(target, array):
+    if not is_plain(target, array):
         return False
     record = recording()
     raws: list[Any] = [array]

@@ -52,8 +52,7 @@ def _export_like(name: str, value: int | None, text: str, example: str, shown: s
         memory_format: Any = dtypes.preserve_format,
     ) -> Any:  # fmt: skip
         if (
-            value is not None and dtype is layout is device is None
-            and isinstance(input, TensorBase)
+            dtype is layout is device is None and isinstance(input, TensorBase)
             and requires_grad is pin_memory is False and memory_format is dtypes.preserve_format
         ):  # fmt: skip
             array = kernels.filled_as(value, input._array)
@@ -65,8 +64,7 @@ def _export_like(name: str, value: int | None, text: str, example: str, shown: s
         return t
 
     text = f"{text} of the shape and dtype of `input`."
-    quick = None if value is None else plain_calls.like
-    export = function(method=False, quick=quick, told=value)
+    export = function(method=False, quick=plain_calls.like, told=value)
     export(variant(like, name, describe(text, f"torch.{name}({example}", shown)))
 
 

@@ -183,7 +183,7 @@ def raw_from(data: Any, dtype: dtypes.dtype | None) -> Any:
     return making.from_data(data, want, raw_of)
 
 
-@function(method=False)
+@function(method=False, quick=plain_calls.tensor)
 def tensor(
     data: Any,
     *,
@@ -328,7 +328,7 @@ _export_filled("zeros", 0, "2, 3", "tensor([[0., 0., 0.],\n        [0., 0., 0.]]
 _export_filled("ones", 1, "3, dtype=torch.int64", "tensor([1, 1, 1])")
 
 
-@function(method=False)
+@function(method=False, quick=plain_calls.filled, told=None)
 def empty(
     *size: Any, out: Any = None, dtype: Any = None, layout: Any = None, device: Any = None,
     pin_memory: bool = False, requires_grad: bool = False,
@@ -361,7 +361,7 @@ def order_for(memory_format: Any, shape: tuple[int, ...]) -> tuple[int, ...] | N
     raise RuntimeError("unsupported memory format option Preserve")
 
 
-@function(method=False)
+@function(method=False, quick=plain_calls.full)
 def full(
     size: Any, fill_value: Number, *, out: Any = None, dtype: Any = None, layout: Any = None,
     device: Any = None, pin_memory: bool = False, requires_grad: bool = False,

@@ -11,6 +11,7 @@ from rushlight import random as generators
 from rushlight.arrays import vocabulary as v
 from rushlight.arrays.device import CPU
 from rushlight.arrays.host import device_of, from_host, make_array, move, to_host
+from rushlight.core import plain_draws
 from rushlight.core.grad_mode import state
 from rushlight.core.graph import wrap
 from rushlight.core.transforms.stack import innermost
@@ -75,8 +76,9 @@ def _check_p(p: float, error: type[Exception]) -> None:
 
 
 def _export(
-    name: str, training: bool, features: bool, alpha: bool, text: str, example: str, shown: str
-) -> None:
+    name: str, training: bool, features: bool, alpha: bool, text: str, example: str, shown: str,
+    quick: Any = None,
+) -> None:  # fmt: skip
     """Make a function of `nn.functional`; `training` is its default."""
 
     def dropout(
@@ -87,13 +89,13 @@ def _export(
         return drop(input, p, inplace, features, alpha) if training else input
 
     doc = describe(text, f"torch.nn.functional.{name}({example})", shown)
-    functional()(variant(dropout, name, doc))
+    functional(quick=quick, told=generators)(variant(dropout, name, doc))
 
 
 _export(
     "dropout", True, False, False,
     "In training, set each element to 0 with probability `p` and scale the others by 1/(1-p).",
-    "torch.tensor([1., 2.]), p=0.5, training=False", "tensor([1., 2.])",
+    "torch.tensor([1., 2.]), p=0.5, training=False", "tensor([1., 2.])", plain_draws.dropout,
 )  # fmt: skip
 _export(
     "alpha_dropout", False, False, True,

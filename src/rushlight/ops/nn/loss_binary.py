@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from typing import Any
 
 from rushlight import dtypes
-from rushlight.arrays.batched import bottom
 from rushlight.arrays.host import has_values
+from rushlight.arrays.kernels import bound, expression_of, if_within
 from rushlight.arrays.vocabulary import log, log1p, maximum, special
 from rushlight.core.elementwise import result_dtype
 from rushlight.core.families import is_complex
@@ -42,6 +42,21 @@ class BinaryCrossEntropy(TwoSided):
     saves = ("self", "target", "weight")
     lies = "input"
 
+    def mover(self, rule: str) -> Any:
+        kernel = expression_of(self, rule)
+        if kernel is None or rule != "forward":
+            return kernel
+        return bound(if_within, kernel, 0.0, 1.0)  # where it is not, `forward` tells of it
+
+    def forward(self, x: Any, t: Any, w: Any) -> Any:
+        if has_values(x) and not bool(((x >= 0) & (x <= 1)).all()):
+            raise RuntimeError(
+                "all elements of input should be between 0 and 1\n"
+                "It takes probabilities: apply `sigmoid`, or give scores to "
+                "`binary_cross_entropy_with_logits`."
+            )
+        return super().forward(x, t, w)
+
     def each(self, x: Any, t: Any, w: Any) -> Any:
         yes, no = maximum(log(x), -100), maximum(log1p(-x), -100)
         return _weigh((t - 1) * no - t * yes, w)
@@ -61,7 +76,7 @@ class BinaryCrossEntropy(TwoSided):
             yield BinaryCrossEntropy(reduction, 2), p(2, 3), p(2, 3), draw.positive(2, 3)
 
 
-@functional()
+@functional(settles=True)
 def binary_cross_entropy(
     input: Any, target: Any, weight: Any = None, size_average: bool | None = None,
     reduce: bool | None = None, reduction: str = "mean",
@@ -88,13 +103,6 @@ def binary_cross_entropy(
     kind = dtypes.of(x.dtype)
     if not kind.is_floating_point:
         raise not_implemented("binary_cross_entropy", kind)
-    known = bottom(x)
-    if has_values(known) and not bool(((known >= 0) & (known <= 1)).all()):
-        raise RuntimeError(
-            "all elements of input should be between 0 and 1\n"
-            "It takes probabilities: apply `sigmoid`, or give scores to "
-            "`binary_cross_entropy_with_logits`."
-        )
     refuse_grad("binary_cross_entropy", weight=weight)
     return apply(
         shared_op(BinaryCrossEntropy, how, x.ndim), input, target, _expand_weight(weight, input)

@@ -8,14 +8,17 @@ Note [Statistics are outputs]
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Iterator
 from typing import Any, ClassVar, Final
 
 from rushlight import dtypes
-from rushlight.arrays import fused
+from rushlight.arrays import fused, norms
 from rushlight.arrays import vocabulary as v
 from rushlight.arrays.batched import without_histories
+from rushlight.arrays.kernels import bound
+from rushlight.core import plain_norms
 from rushlight.core.graph import Node, Op
 from rushlight.core.record import apply
 from rushlight.ops.checks import (
@@ -129,20 +132,26 @@ class LayerNorm(Normalise):
         self.summed = tuple(range(-rank, -width))
 
     def mover(self, rule: str) -> Any:
-        return fused.layer_norm_kernel(self.width, self.eps) if rule == "forward" else None
+        if rule == "forward":
+            return norms.layer_norm_kernel(self.width, self.eps)
+        return bound(norms.layer_norm_back, self.width)
 
     def forward(self, x: Any, w: Any, b: Any) -> Any:
         if v.low_precision(x.dtype):
             return self.forward_in_float32(x, w, b)
-        quick = fused.layer_norm(x, w, b, self.width, self.eps)
+        quick = norms.layer_norm(self.width, self.eps, x, w, b)
+        if quick is None:
+            quick = fused.layer_norm(x, w, b, self.width, self.eps)
         return super().forward(x, w, b) if quick is None else quick
 
     def vjp(self, node: Node, g: Any, x: Any, w: Any, mean: Any, rstd: Any) -> Any:
         if v.low_precision(raw_dtype(x)):
             return self.vjp_in_float32(node, g, x, w, mean, rstd)
-        wants = (node._needs_grad(0), node._needs_grad(1), node._needs_grad(2))
-        gy, gmean, grstd = g
-        quick = fused.layer_norm_back(gy, gmean, grstd, x, w, mean, rstd, self.width, wants)
+        quick = norms.layer_norm_back(self.width, node._needs_grad_mask, g, x, w, mean, rstd)
+        if quick is None:
+            wants = (node._needs_grad(0), node._needs_grad(1), node._needs_grad(2))
+            gy, gmean, grstd = g
+            quick = fused.layer_norm_back(gy, gmean, grstd, x, w, mean, rstd, self.width, wants)
         return super().vjp(node, g, x, w, mean, rstd) if quick is None else quick
 
     def vmap_rule(self, xs: tuple[Any, ...], flags: tuple[bool, ...], size: int) -> Any:
@@ -182,18 +191,21 @@ class BatchNorm(Normalise):
         self.eps = eps
         self.axes = self.summed = tuple(d for d in range(-rank, 0) if d != 1 - rank)
 
+    def mover(self, rule: str) -> Any:
+        if rule == "forward":
+            return bound(norms.batch_norm, self.axes, self.eps)
+        return bound(norms.batch_norm_back, self.axes)
+
     def forward(self, x: Any, w: Any, b: Any) -> Any:
         if v.low_precision(x.dtype):
             return self.forward_in_float32(x, w, b)
-        quick = fused.batch_norm(x, w, b, self.axes, self.eps)
+        quick = norms.batch_norm(self.axes, self.eps, x, w, b)
         return super().forward(x, w, b) if quick is None else quick
 
     def vjp(self, node: Node, g: Any, x: Any, w: Any, mean: Any, rstd: Any) -> Any:
         if v.low_precision(raw_dtype(x)):
             return self.vjp_in_float32(node, g, x, w, mean, rstd)
-        wants = (node._needs_grad(0), node._needs_grad(1), node._needs_grad(2))
-        gy, gmean, grstd = g
-        quick = fused.batch_norm_back(gy, gmean, grstd, x, w, mean, rstd, self.axes, wants)
+        quick = norms.batch_norm_back(self.axes, node._needs_grad_mask, g, x, w, mean, rstd)
         return super().vjp(node, g, x, w, mean, rstd) if quick is None else quick
 
     def align_weight(self, w: Any) -> Any:
@@ -232,6 +244,10 @@ class BatchNormEval(Op):
     eps: float
     lies = "channels"
 
+    def mover(self, rule: str) -> Any:
+        way = norms.channel_norm if rule == "forward" else norms.channel_norm_back
+        return bound(way, self.eps)
+
     def scale(self, var: Any) -> Any:
         return align_channels(1 / v.sqrt(var + self.eps), self.rank)
 
@@ -239,23 +255,23 @@ class BatchNormEval(Op):
         if v.low_precision(x.dtype):
             wide = [None if t is None else v.cast(t, _FLOAT32) for t in (x, w, b, mean, var)]
             return v.cast(self.forward(*wide), x.dtype)
-        scale, shift = fused.channels(w, b, mean, var, self.eps)
-        return fused.affine(x, align_channels(scale, self.rank), align_channels(shift, self.rank))
+        quick = norms.channel_norm(self.eps, x, w, b, mean, var)
+        if quick is not None:
+            return quick
+        one, zero = 1 if w is None else w, 0 if b is None else b
+        scale, shift = fused.channel_map(one, zero, mean, var, self.eps)
+        return x * align_channels(scale, self.rank) + align_channels(shift, self.rank)
 
     def vjp(self, node: Any, g: Any, x: Any, w: Any, mean: Any, var: Any) -> Any:
         if v.low_precision(raw_dtype(g)):
             wide = [None if t is None else widen(t) for t in (g, x, w, mean, var)]
             found, kinds = self.vjp(node, *wide), node._input_dtypes
             return tuple([None if y is None else v.cast(y, kinds[i]) for i, y in enumerate(found)])
+        quick = norms.channel_norm_back(self.eps, node._needs_grad_mask, g, x, w, mean, var)
+        if quick is not None:
+            return quick
         gx = gw = gb = gmean = gvar = None
         axes = tuple(d for d in range(-self.rank, 0) if d != 1 - self.rank)
-        if var is not None and not (node._needs_grad(3) or node._needs_grad(4)):
-            wants = (node._needs_grad(0), node._needs_grad(1), node._needs_grad(2))
-            rstd = 1 / v.sqrt(var + self.eps)
-            scale = align_channels(rstd if w is None else rstd * w, self.rank)
-            quick = fused.affine_back(g, x, scale, mean, rstd, axes, wants)
-            if quick is not None:
-                return *quick, None, None
         if node._needs_grad(0) or node._needs_grad(3) or node._needs_grad(4):
             gx = g * self.scale(var)
             if w is not None:
@@ -441,7 +457,9 @@ def normalise_batch(
     return y, batch_mean, batch_rstd
 
 
-@functional(settles=True)
+@functional(
+    settles=True, quick=plain_norms.batch_norm, told=functools.partial(shared_op, BatchNorm)
+)
 def batch_norm(
     input: Any, running_mean: Any, running_var: Any, weight: Any = None, bias: Any = None,
     training: bool = False, momentum: float = 0.1, eps: float = 1e-5,

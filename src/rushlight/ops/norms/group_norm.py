@@ -7,8 +7,9 @@ from collections.abc import Iterator
 from typing import Any
 
 from rushlight import dtypes
-from rushlight.arrays import fused
+from rushlight.arrays import norms
 from rushlight.arrays import vocabulary as v
+from rushlight.arrays.kernels import bound
 from rushlight.core.graph import Node
 from rushlight.core.record import apply
 from rushlight.ops.checks import check_tensor, not_implemented, one_dim, raw_dtype
@@ -37,6 +38,11 @@ class GroupNorm(Normalise):
         self.groups = groups
         self.eps = eps
 
+    def mover(self, rule: str) -> Any:
+        if rule == "forward":
+            return bound(norms.group_norm, self.groups, norms.row_norm(self.eps))
+        return bound(norms.group_norm_back, self.groups)
+
     def split(self, x: Any) -> Any:
         """The input with those four axes."""
         n, channels, *rest = x.shape
@@ -50,7 +56,7 @@ class GroupNorm(Normalise):
     def forward(self, x: Any, w: Any, b: Any) -> Any:
         if v.low_precision(x.dtype):
             return self.forward_in_float32(x, w, b)
-        quick = fused.group_norm(x, w, b, self.groups, self.eps)
+        quick = norms.group_norm(self.groups, norms.row_norm(self.eps), x, w, b)
         if quick is not None:
             return quick
         y, mean, rstd = super().forward(self.split(x), w, b)
@@ -64,17 +70,13 @@ class GroupNorm(Normalise):
     def vjp(self, node: Node, g: Any, x: Any, w: Any, mean: Any, rstd: Any) -> Any:
         if v.low_precision(raw_dtype(x)):
             return self.vjp_in_float32(node, g, x, w, mean, rstd)
+        quick = norms.group_norm_back(self.groups, node._needs_grad_mask, g, x, w, mean, rstd)
+        if quick is not None:
+            return quick
         parts = (self.split(g[0]), self.broadcastable(g[1]), self.broadcastable(g[2]))
         mean, rstd = self.broadcastable(mean), self.broadcastable(rstd)
-        gx, gw, gb = self.inner_vjp(node, parts, self.split(x), w, mean, rstd)
+        gx, gw, gb = super().vjp(node, parts, self.split(x), w, mean, rstd)
         return (None if gx is None else v.reshape(gx, x.shape)), gw, gb
-
-    def inner_vjp(self, node: Node, g: Any, z: Any, w: Any, mean: Any, rstd: Any) -> Any:
-        """The rule for the input with its four axes."""
-        wants = (node._needs_grad(0), node._needs_grad(1), node._needs_grad(2))
-        scale = None if w is None else self.align_weight(w)
-        quick = fused.group_norm_back(g[0], g[1], g[2], z, scale, mean, rstd, wants)
-        return super().vjp(node, g, z, w, mean, rstd) if quick is None else quick
 
     def jvp(self, ts: tuple[Any, ...], xs: tuple[Any, ...], y: Any) -> Any:
         inside = None if ts[0] is None else self.split(ts[0])

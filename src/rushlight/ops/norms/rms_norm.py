@@ -8,15 +8,16 @@ from __future__ import annotations
 from typing import Any
 
 from rushlight import dtypes
-from rushlight.arrays import fused
+from rushlight.arrays import norms
 from rushlight.arrays import vocabulary as v
+from rushlight.core import plain_norms
 from rushlight.core.graph import wrap
 from rushlight.core.record import unrecorded
 from rushlight.ops.checks import check_tensor, not_implemented, tuple_of_ints
 from rushlight.ops.registry import function, functional, functions
 
 
-@function(method=False, namespace="nn.functional")
+@function(method=False, namespace="nn.functional", settles=True, quick=plain_norms.rms_norm)
 def rms_norm(
     input: Any, normalized_shape: Any, weight: Any = None, eps: float | None = None
 ) -> Any:
@@ -54,7 +55,8 @@ def rms_norm(
     if eps is None:
         eps = dtypes.finfo(dtypes.float32 if low else kind).eps
     if unrecorded(input, weight):
-        made = fused.rms_norm(x, None if weight is None else weight._array, len(want), float(eps))
+        given = None if weight is None else weight._array
+        made = norms.rms_norm(len(want), float(eps), x, given)
         if made is not None:
             return wrap(made)
     z = input.to(dtypes.float32) if low else input

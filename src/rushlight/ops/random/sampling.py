@@ -13,7 +13,7 @@ from rushlight import dtypes, random
 from rushlight.arrays import vocabulary as v
 from rushlight.arrays.device import CPU, current, device
 from rushlight.arrays.host import device_of, from_host, is_array, make_array, move, to_host
-from rushlight.core import plain_calls
+from rushlight.core import plain_draws
 from rushlight.core.graph import Op, TensorBase, wrap
 from rushlight.core.record import finish, keep_record
 from rushlight.core.transforms.stack import stack
@@ -115,7 +115,7 @@ def _fill(op: Drawn, target: Any, draw: Callable[..., None], *others: Any) -> An
 
 
 # --- in place -------------------------------------------------------------------------------------
-@function(free=False)
+@function(free=False, quick=plain_draws.uniform_, told=random)
 def uniform_(
     input: Any, from_: float = 0, to: float = 1, *, generator: Any = None, **named: Any
 ) -> Any:
@@ -138,7 +138,7 @@ def _named_from(name: str, given: Any, named: dict[str, Any]) -> Any:
     return value
 
 
-@function(free=False)
+@function(free=False, quick=plain_draws.normal_, told=random)
 def normal_(input: Any, mean: float = 0, std: float = 1, *, generator: Any = None) -> Any:
     """Fill with numbers drawn from a normal distribution.
 
@@ -157,7 +157,7 @@ def log_normal_(input: Any, mean: float = 1, std: float = 2, *, generator: Any =
     return _fill(_LOG_NORMAL, input, lambda a: random.log_normal_(a, mean, std, gen))
 
 
-@function(free=False)
+@function(free=False, quick=plain_draws.exponential_, told=random)
 def exponential_(input: Any, lambd: float = 1, *, generator: Any = None) -> Any:
     """Fill from an exponential distribution.
 
@@ -214,7 +214,7 @@ def random_(input: Any, *bounds: Any, generator: Any = None, **named: Any) -> An
     return _fill(op, input, lambda a: random.random_(a, low, high, gen))
 
 
-@function(free=False)
+@function(free=False, quick=plain_draws.bernoulli_, told=random)
 def bernoulli_(input: Any, p: Operand = 0.5, *, generator: Any = None) -> Any:
     """Fill with ones, each with probability `p` (a number, or a tensor of them), and zeros.
 
@@ -312,7 +312,7 @@ def _export_sampled(
         )
 
     example = f"generator = torch.manual_seed(0)\n>>> torch.{name}(3)"
-    export = function(method=False, bare=True, quick=plain_calls.drawn, told=(random, make, end))
+    export = function(method=False, bare=True, quick=plain_draws.sample, told=(random, make, end))
     export(variant(sample, name, describe(text, example, shown)))
 
 
@@ -380,7 +380,7 @@ _any_randint: Final = guarded(variant(_randint, "randint", ""), "randint")
 _new_integers: Final[Any] = random.generator.Twister.new_integers
 
 
-@function(method=False, bare=True)
+@function(method=False, bare=True, quick=plain_draws.randint, told=random)
 def randint(
     *args: Any, generator: Any = None, out: Any = None, dtype: Any = None, layout: Any = None,
     device: Any = None, requires_grad: bool = False, pin_memory: bool = False, **named: Any,
@@ -412,7 +412,7 @@ def randint(
     return _any_randint(*args, **options)
 
 
-@function(method=False)
+@function(method=False, quick=plain_draws.randperm, told=random)
 def randperm(
     n: Any, *, generator: Any = None, out: Any = None, dtype: Any = None, layout: Any = None,
     device: Any = None, requires_grad: bool = False, pin_memory: bool = False,
@@ -472,7 +472,7 @@ def _like(
     return t
 
 
-def _export_like(name: str, draw: Callable[[Any, Any], None], text: str) -> None:
+def _export_like(name: str, draw: Callable[[Any, Any], None], quick: Any, text: str) -> None:
     def like(
         input: Any, *, generator: Any = None, dtype: Any = None, layout: Any = None,
         device: Any = None, pin_memory: bool = False, requires_grad: bool = False,
@@ -484,13 +484,17 @@ def _export_like(name: str, draw: Callable[[Any, Any], None], text: str) -> None
             memory_format,
         )  # fmt: skip
 
-    function(method=False)(variant(like, name, describe(text)))
+    function(method=False, quick=quick, told=random)(variant(like, name, describe(text)))
 
 
 _export_like(
-    "rand_like", _uniform, "Numbers drawn evenly from [0, 1), in the shape and dtype of `input`."
-)
-_export_like("randn_like", _normal, "Normal numbers in the shape and dtype of `input`.")
+    "rand_like", _uniform, plain_draws.rand_like,
+    "Numbers drawn evenly from [0, 1), in the shape and dtype of `input`.",
+)  # fmt: skip
+_export_like(
+    "randn_like", _normal, plain_draws.randn_like,
+    "Normal numbers in the shape and dtype of `input`.",
+)  # fmt: skip
 
 
 @function(method=False)
@@ -577,7 +581,7 @@ def _record(name: str, op: Drawn, xs: list[Any], drawn: Any, out: Any) -> Any:
     return keep_record(op, tuple(xs), tuple(x._array for x in xs), drawn)
 
 
-@function()
+@function(quick=plain_draws.bernoulli, told=random)
 def bernoulli(input: Any, p: float | None = None, *, generator: Any = None, out: Any = None) -> Any:
     """Ones, each with the probability that stands in its place in `input`, and zeros.
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import rushlight as torch
-from rushlight.arrays import fused, kernels
+from rushlight.arrays import kernels, norms
 from rushlight.ops.nn.normalization import BatchNorm, LayerNorm, Normalise
 
 pytestmark = pytest.mark.skipif(not kernels.table, reason="not compiled")
@@ -42,9 +42,9 @@ def test_they_are_those_of_the_rules(
     w, b = (draw(inner, dtype, i) if there else None for i, there in ((1, weighs), (2, shifts)))
     layer = isinstance(op, LayerNorm)
     quick = (
-        fused.layer_norm(x, w, b, op.width, op.eps)
+        norms.layer_norm(op.width, op.eps, x, w, b)
         if layer
-        else fused.batch_norm(x, w, b, op.axes, op.eps)
+        else norms.batch_norm(op.axes, op.eps, x, w, b)
     )
     wanted = Normalise.forward(op, x, w, b)
     tolerance = 1e-5 if dtype == "float32" else 1e-12
@@ -53,11 +53,12 @@ def test_they_are_those_of_the_rules(
         np.testing.assert_allclose(y, z, rtol=tolerance, atol=tolerance * 5)
     gs = [draw(z.shape, dtype, 3 + i) for i, z in enumerate(wanted)]
     for wants in WANTS if weighs else [(True, False, False)]:
-        given = (*gs, x, w, wanted[1], wanted[2])
+        bits = sum(want << k for k, want in enumerate(wants))
+        given = (bits, gs, x, w, wanted[1], wanted[2])
         found = (
-            fused.layer_norm_back(*given, op.width, wants)
+            norms.layer_norm_back(op.width, *given)
             if layer
-            else fused.batch_norm_back(*given, op.axes, wants)
+            else norms.batch_norm_back(op.axes, *given)
         )
         node = _Node(wants, (shape, inner, inner))
         expected = Normalise.vjp(op, node, tuple(gs), x, w, wanted[1], wanted[2])  # type: ignore[arg-type]  # as much of a node as it reads
@@ -89,56 +90,65 @@ def test_a_batch_norm_of_channels_last_stays_so() -> None:
 
 
 def test_empty_and_half_take_the_way_of_the_rules() -> None:
-    assert fused.batch_norm(np.zeros((0, 3), np.float32), None, None, (-2,), 1e-5) is None
+    assert norms.batch_norm((-2,), 1e-5, np.zeros((0, 3), np.float32), None, None) is None
     x = torch.randn(4, 3, dtype=torch.float16)
     assert torch.nn.functional.batch_norm(x, None, None, training=True).dtype == torch.float16
 
 
-@pytest.mark.parametrize("shape", [(2, 6, 5), (3, 4), (2, 4, 3, 2), (1, 2, 300)])
-@pytest.mark.parametrize(("weighs", "shifts"), [*WEIGHTS, (False, True)])
-def test_groups_are_those_of_the_rule(
-    shape: Any, weighs: bool, shifts: bool, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    weight = torch.randn(shape[1], requires_grad=True) if weighs else None
-    bias = torch.randn(shape[1]) if shifts else None
-    x = torch.randn(shape, requires_grad=True)
-    wanted = [x, weight] if weight is not None else [x]
+def by_channel(t: Any, rank: int) -> Any:
+    return t.reshape(1, -1, *[1] * (rank - 2))
 
-    def run() -> list[Any]:
-        y = torch.nn.functional.group_norm(x, 2, weight, bias)
-        g = torch.arange(float(y.numel())).reshape(shape).sin()
-        alone = torch.autograd.grad(y, [x], g, retain_graph=True)
-        return [y, *alone, *torch.autograd.grad(y, wanted, g)]
 
-    quick = run()
-    monkeypatch.setattr(fused, "table", {})
-    for a, b in zip(quick, run(), strict=True):
-        torch.testing.assert_close(a, b, rtol=1e-4, atol=1e-5)
+def weighted(z: Any, weight: Any, bias: Any) -> Any:
+    y = z if weight is None else z * by_channel(weight, z.dim())
+    return y if bias is None else y + by_channel(bias, z.dim())
+
+
+def compare(quick: Any, plain: Any, x: Any, wanted: list[Any], tolerance: float) -> None:
+    """Two functions of a tensor: results, and gradients one by one and together."""
+    found = []
+    for fn in (quick, plain):
+        y = fn(x)
+        g = torch.arange(float(y.numel())).reshape(y.shape).sin()
+        alone = [torch.autograd.grad(y, [t], g, retain_graph=True)[0] for t in wanted]
+        found.append([y, *alone, *torch.autograd.grad(y, wanted, g)])
+    for a, b in zip(*found, strict=True):
+        torch.testing.assert_close(a, b, rtol=tolerance, atol=tolerance)
         assert a.stride() == b.stride()
+
+
+@pytest.mark.parametrize("shape", [(2, 6, 5), (3, 4), (2, 4, 3, 2), (1, 2, 300), (2, 4, 8, 8)])
+@pytest.mark.parametrize(("weighs", "shifts"), [*WEIGHTS, (False, True)])
+def test_groups_are_those_of_the_rule(shape: Any, weighs: bool, shifts: bool) -> None:
+    weight = torch.randn(shape[1], requires_grad=True) if weighs else None
+    bias = torch.randn(shape[1], requires_grad=True) if shifts else None
+    x = torch.randn(shape, requires_grad=True)
+
+    def plain(x: Any) -> Any:
+        z = x.reshape(shape[0], 2, -1)
+        z = (z - z.mean(-1, keepdim=True)) / (z.var(-1, correction=0, keepdim=True) + 1e-5).sqrt()
+        return weighted(z.reshape(shape), weight, bias)
+
+    wanted = [t for t in (x, weight, bias) if t is not None]
+    compare(lambda x: torch.nn.functional.group_norm(x, 2, weight, bias), plain, x, wanted, 1e-4)
 
 
 @pytest.mark.parametrize("shape", [(5, 6), (2, 6, 5), (3, 6, 40), (2, 6, 4, 9)])
 @pytest.mark.parametrize(("weighs", "shifts"), [*WEIGHTS, (False, True)])
-def test_given_statistics_are_those_of_the_rule(
-    shape: Any, weighs: bool, shifts: bool, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_given_statistics_are_those_of_the_rule(shape: Any, weighs: bool, shifts: bool) -> None:
     mean, var = torch.randn(6), torch.rand(6) + 0.5
     weight = torch.randn(6, requires_grad=True) if weighs else None
     bias = torch.randn(6, requires_grad=True) if shifts else None
     x = torch.randn(shape, requires_grad=True)
-    wanted = [t for t in (x, weight, bias) if t is not None]
 
-    def run() -> list[Any]:
-        y = torch.nn.functional.batch_norm(x, mean, var, weight, bias)
-        g = torch.arange(float(y.numel())).reshape(shape).sin()
-        alone = [torch.autograd.grad(y, [t], g, retain_graph=True)[0] for t in wanted]
-        return [y, *alone, *torch.autograd.grad(y, wanted, g)]
+    def quick(x: Any) -> Any:
+        return torch.nn.functional.batch_norm(x, mean, var, weight, bias)
 
-    quick = run()
-    monkeypatch.setattr(fused, "table", {})
-    for a, b in zip(quick, run(), strict=True):
-        torch.testing.assert_close(a, b, rtol=1e-5, atol=1e-5)
-        assert a.stride() == b.stride()
+    def plain(x: Any) -> Any:
+        z = (x - by_channel(mean, x.dim())) / by_channel((var + 1e-5).sqrt(), x.dim())
+        return weighted(z, weight, bias)
+
+    compare(quick, plain, x, [t for t in (x, weight, bias) if t is not None], 1e-5)
 
 
 def test_a_gradient_lies_as_the_input() -> None:
@@ -149,22 +159,38 @@ def test_a_gradient_lies_as_the_input() -> None:
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64, torch.bfloat16])
-def test_running_statistics(dtype: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("momentum", [0.3, 1, 0.0])
+def test_running_statistics(dtype: Any, momentum: float) -> None:
     x = torch.randn(4, 3, 5, dtype=dtype)
 
-    def run() -> Any:
-        mean, var = torch.zeros(6, dtype=dtype)[::2], torch.ones(3, dtype=dtype)
+    def run(step: int) -> Any:
+        """With a step of 2 they do not lie in rows."""
+        mean, var = torch.zeros(6, dtype=dtype)[::step][:3], torch.ones(6, dtype=dtype)[::step][:3]
         for _ in range(3):
-            torch.nn.functional.batch_norm(x, mean, var, training=True, momentum=0.3)
+            torch.nn.functional.batch_norm(x, mean, var, None, None, True, momentum)
+        assert mean._version == var._version == 3
         return mean, var
 
-    quick = run()
-    monkeypatch.setattr(fused, "table", {})
-    for a, b in zip(quick, run(), strict=True):
+    quick, slow = run(1), run(2)
+    for a, b in zip(quick, slow, strict=True):
         torch.testing.assert_close(a, b)
+    left = (1 - momentum) ** 3
     rows = x.double().transpose(0, 1).reshape(3, -1)
-    exact = rows.var(1) * (1 - 0.7**3) + 0.7**3
-    torch.testing.assert_close(quick[1].double(), exact, rtol=2e-2, atol=0)
+    torch.testing.assert_close(quick[0].double(), rows.mean(1) * (1 - left), rtol=2e-2, atol=2e-3)
+    torch.testing.assert_close(
+        quick[1].double(), rows.var(1) * (1 - left) + left, rtol=2e-2, atol=0
+    )
+
+
+def test_running_statistics_that_cannot_be_written() -> None:
+    x, mean, var = torch.randn(4, 3), torch.zeros(3), torch.ones(3)
+    with pytest.raises(RuntimeError, match="running_mean should contain 3 elements not 2"):
+        torch.nn.functional.batch_norm(x, torch.zeros(2), var, None, None, True)
+    with pytest.raises(RuntimeError, match="'running_var'"):
+        torch.nn.functional.batch_norm(x, mean, var.clone().requires_grad_(), None, None, True)
+    with pytest.raises(ValueError, match="more than 1 value per channel"):
+        torch.nn.functional.batch_norm(x[:1], mean, var, None, None, True)
+    assert mean.tolist() == [0, 0, 0] and mean._version == 0
 
 
 @pytest.mark.parametrize(("shape", "inner"), [((5, 7), (7,)), ((2, 3, 40), (3, 40)), ((6,), (6,))])
