@@ -14,7 +14,7 @@ from rushlight import __config__
 def test_config_tells_what_is_compiled() -> None:
     modules = __config__.compiled()
     out = __config__.show()  # text, as in PyTorch, that libraries look into
-    assert ("compiled   yes: core." in out) == bool(modules)
+    assert ("compiled   yes: arrays.norms, core." in out) == bool(modules)
     assert ("compiled   no: " in out) == (not modules)
     for name in modules:
         assert not str(importlib.import_module(name).__file__).endswith(".py")

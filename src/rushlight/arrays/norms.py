@@ -19,6 +19,8 @@ Array = Any
 
 _ROW: Final = 32  # positions of a channel that are worth a loop of their own
 _ndarray: Final = np.ndarray
+_F32: Final = np.dtype(np.float32)
+_F64: Final = np.dtype(np.float64)
 _sqrt: Final[Any] = np.sqrt
 _concatenate: Final[Any] = np.concatenate
 _ascontiguousarray: Final[Any] = np.ascontiguousarray
@@ -31,6 +33,11 @@ _channel_product: Final[Any] = table.get("channel_product")
 _channel_sums: Final[Any] = table.get("batch_norm_back_w.wb")
 _multiply_add: Final[Any] = table.get("AddCMul.value=1.forward")
 _multiply: Final[Any] = table.get("Mul.forward")
+
+
+def _fits(x: Any) -> bool:
+    """Whether this is a plain array of floats. Low precision is computed in float32 by the ops."""
+    return type(x) is _ndarray and (x.dtype is _F32 or x.dtype is _F64)
 
 
 @functools.lru_cache(maxsize=256)
@@ -86,7 +93,7 @@ def layer_norm_kernel(width: int, eps: float) -> Any:
 def layer_norm(width: int, eps: float, x: Array, w: Array, b: Array) -> Any:
     """(x - mean) / deviation over the last `width` axes, times w plus b; mean, 1 / deviation."""
     kernel = _forward_kernel("layer_norm", eps, (-1,), w, b)
-    if kernel is None or type(x) is not _ndarray or x.size == 0:
+    if kernel is None or not _fits(x) or x.size == 0:
         return None
     shape = x.shape
     lead = shape[: len(shape) - width]
@@ -109,7 +116,7 @@ def layer_norm_back(
     """The gradients of x, w and b that are wanted, from those of all results."""
     gy, gmean, grstd = g
     kernel = _back_kernel("layer_norm", (-1,), w, wanted)
-    if kernel is None or type(x) is not _ndarray or type(gy) is not _ndarray or x.size == 0:
+    if kernel is None or not _fits(x) or not _fits(gy) or x.size == 0:
         return None
     shape = x.shape
     inner = shape[len(shape) - width :]
@@ -136,7 +143,7 @@ def batch_norm(axes: tuple[int, ...], eps: float, x: Array, w: Array, b: Array) 
     """(x - mean) / deviation over `axes`, all but that of channels, times w plus b; the statistics
     with these axes as size 1."""
     kernel = _forward_kernel("batch_norm", eps, axes, w, b)
-    if kernel is None or type(x) is not _ndarray:
+    if kernel is None or not _fits(x):
         return None
     found = _call(kernel, x, w, b)
     if found is None or not x.flags.c_contiguous:
@@ -151,7 +158,7 @@ def batch_norm_back(
     """The gradients of x, w and b that are wanted, from those of all results."""
     gy, gmean, grstd = g
     kernel = _back_kernel("batch_norm", axes, w, wanted)
-    if kernel is None or type(x) is not _ndarray:
+    if kernel is None or not _fits(x):
         return None
     found = kernel(gy, gmean, grstd, x, w, mean, rstd)
     if found is None:
@@ -167,7 +174,7 @@ def batch_norm_back(
 def _by_channel(kernel: Any, x: Array, channels: int, scale: Array, shift: Array) -> Array | None:
     """A kernel over the positions of each channel of each example, with numbers for each channel;
     None where channels have few positions, or these are not in one piece."""
-    if kernel is None or type(x) is not _ndarray:
+    if kernel is None or not _fits(x):
         return None
     size: int = x.size
     if size < _ROW * channels or x.ndim < 3 or not x.flags.c_contiguous:
@@ -205,7 +212,7 @@ def product(x: Array, scale: Array) -> Array | None:
 
 def channel_norm(eps: float, x: Array, w: Array, b: Array, mean: Array, var: Array) -> Any:
     """(x - mean) / sqrt(var + eps), times w plus b, all of these by channel, the second axis."""
-    if _channel_map is None or type(x) is not _ndarray or type(var) is not _ndarray:
+    if _channel_map is None or not _fits(x) or not _fits(var):
         return None
     made = _channel_map(1.0 if w is None else w, 0.0 if b is None else b, mean, var, eps)
     if made is None:
@@ -218,7 +225,7 @@ def channel_norm_back(
     eps: float, wanted: int, g: Array, x: Array, w: Array, mean: Array, var: Array
 ) -> Any:
     """Its gradients: of x, w and b, where they are wanted; None for mean and variance."""
-    if _channel_sums is None or wanted > 7 or type(g) is not _ndarray or type(var) is not _ndarray:
+    if _channel_sums is None or wanted > 7 or not _fits(g) or not _fits(var):
         return None
     rstd = 1 / _sqrt(var + eps)
     gx = gw = gb = None
@@ -228,7 +235,7 @@ def channel_norm_back(
         if gx is None:
             return None
     if wanted & 6:
-        if type(x) is not _ndarray or x.size == 0 or type(mean) is not _ndarray:
+        if not _fits(x) or x.size == 0 or not _fits(mean):
             return None
         if x.ndim == 2:
             sums = _ready("batch_norm_back_w.wb", None, (0,))
@@ -259,7 +266,7 @@ def _sum_channels(g: Array, x: Array, mean: Array, rstd: Array) -> Any:
 def group_norm(groups: int, rows: Any, x: Array, w: Array, b: Array) -> Any:
     """(x - mean) / deviation over groups of channels, the second axis, and all positions, times w
     plus b; mean and 1 / deviation of each group of each example. `rows` is `row_norm`."""
-    if rows is None or type(x) is not _ndarray or (w is None and b is not None) or x.size == 0:
+    if rows is None or not _fits(x) or (w is None and b is not None) or x.size == 0:
         return None
     shape = x.shape
     n: int = shape[0]
@@ -289,7 +296,7 @@ def group_norm_back(
     without weights; those of weights are sums for each channel of each example, as in batch
     normalisation, and then over examples."""
     gy = g[0]
-    if _channel_sums is None or type(gy) is not _ndarray or type(x) is not _ndarray or x.size == 0:
+    if _channel_sums is None or not _fits(gy) or not _fits(x) or x.size == 0:
         return None
     shape = x.shape
     each = shape[1] // groups
