@@ -117,13 +117,30 @@ DEFINITION = re.compile(
 PLACES = '"src/rushlight/', '"rushlight/'
 
 
+# Functions with an underscore are called by their module alone, directly, unless it uses them as
+# values. What reads arguments that come from elsewhere is left out: a thirtieth of the library.
+NAMED = re.compile(r"^ *\{\"(_[a-z]\w*)\", \(PyCFunction\)CPyPy_.*\},\n", re.MULTILINE)
+# What loads a module: the library of all compiled ones makes it. mypyc's own asks besides for what
+# libraries that depend on each other need, and is twice as large, 38 times.
+LOADER = """#include <Python.h>
+PyMODINIT_FUNC PyInit_{name}(void) {{
+    PyObject *library = PyImport_ImportModule("{library}");
+    PyObject *capsule = library ? PyObject_GetAttrString(library, "{init}") : NULL;
+    void *make = capsule ? PyCapsule_GetPointer(capsule, "{library}.{init}") : NULL;
+    Py_XDECREF(library);
+    Py_XDECREF(capsule);
+    return make ? ((PyObject *(*)(void))make)() : NULL;
+}}
+"""
+
+
 class Generated:
-    """The C files of mypyc's, with the references to types counted, what is hot marked, and files
-    named as installed."""
+    """The C files of mypyc's, with the references to types counted, what is hot marked, private
+    functions without a name, files named as installed, and loaders that do no more than load."""
 
     def __init__(self) -> None:
         self.before: dict[str, tuple[str, float]] = {}
-        for path in glob("build/**/__native*.c", recursive=True):
+        for path in glob("build/**/*.c", recursive=True):
             with open(path, encoding="utf-8") as file:
                 self.before[os.path.abspath(path)] = file.read(), os.path.getmtime(path)
         with open(HOT_LIST, encoding="utf-8") as file:
@@ -141,12 +158,28 @@ class Generated:
         classes = text.count(FREED)
         text = SHOWN.sub(SHOWN_WITH_TYPE, text.replace(FREED, FREED_WITH_TYPE))
         text = HOT + DEFINITION.sub(self.mark, text.replace(*PLACES))
+        values = set(re.findall(r"/\* '(_\w+)' \*/", text))
+        text = NAMED.sub(lambda entry: entry[0] if entry[1] in values else "", text)
+        self.write(path, text)
+        return classes
+
+    def write(self, path: str, text: str) -> None:
         with open(path, "w", encoding="utf-8") as file:
             file.write(text)
         old, when = self.before.get(os.path.abspath(path), ("", 0.0))
         if old == text:  # nothing to compile again
             os.utime(path, (when, when))
-        return classes
+
+    def shorten(self, path: str) -> bool:
+        """Write a loader that does no more than load; False if the file is none of mypyc's."""
+        with open(path, encoding="utf-8") as file:
+            text = file.read()
+        found = re.search(r'PyCapsule_GetPointer\(capsule, "(\w+)\.(init_\w+)"\)', text)
+        name = re.search(r"\bPyInit_(\w+)\(void\)", text)
+        if found is None or name is None or "__native" in path:
+            return False
+        self.write(path, LOADER.format(name=name[1], library=found[1], init=found[2]))
+        return True
 
 
 # For GCC: what is not hot is compiled for size. Nothing to unwind by (no exception passes through
@@ -159,6 +192,8 @@ SMALLER = [
 ]  # fmt: skip
 if platform.machine() in ("x86_64", "AMD64"):
     SMALLER.append("-fcf-protection=none")
+# Of loaders, besides: nothing of the C library, which they do not use, and no tables to call by.
+LOADS = ["-fno-plt"], ["-Wl,-z,norelro", "-nostdlib"]
 # No symbol table, no code that would run at the load, the parts of the file without gaps.
 PACKED = [
     "-Wl,-s", "-Wl,--gc-sections", "-Wl,-z,noseparate-code", "-Wl,--build-id=none",
@@ -193,6 +228,9 @@ def core() -> list[Extension]:
         for extension in made:
             extension.extra_link_args = [*extension.extra_link_args, *PACKED]
             extension.extra_compile_args = [*extension.extra_compile_args, *SMALLER]
+            if generated.shorten(extension.sources[0]):
+                extension.extra_compile_args += LOADS[0]
+                extension.extra_link_args += LOADS[1]
     return list(made)
 
 

@@ -25,7 +25,7 @@ class Compressor:
         return b""
 
     def flush(self) -> bytes:
-        made: bytes = zopfli.zlib.compress(self.given)
+        made: bytes = zopfli.zlib.compress(self.given, blocksplittingmax=0)
         return made[2:-4]  # without the head and the sum of a stream of zlib's
 
 

@@ -25,7 +25,7 @@ _sqrt: Final[Any] = np.sqrt
 _concatenate: Final[Any] = np.concatenate
 _ascontiguousarray: Final[Any] = np.ascontiguousarray
 _WEIGHS: Final = ("", "_w", "_wb")  # by how many of weight and bias there are
-_WANTED: Final = ("", "x", "w", "xw", "b", "xb", "wb", "xwb")
+_WANTED: Final = ("", "x", "w", "xw", "b", "xb", "wb", "xwb")  # by bits
 _table: Final[Any] = table
 _channel_map: Final[Any] = table.get("channel_map")
 _channel_affine: Final[Any] = table.get("channel_affine")
@@ -56,7 +56,8 @@ def _forward_kernel(title: str, eps: float, axes: tuple[int, ...], w: Array, b: 
 
 
 def _back_kernel(title: str, axes: tuple[int, ...], w: Array, wanted: int) -> Any:
-    name = title + ("_back." if w is None else "_back_w.") + _WANTED[wanted]
+    """That of x and w gives that of b as well: a kernel more would be worth little."""
+    name = title + ("_back." if w is None else "_back_w.") + _WANTED[7 if wanted == 3 else wanted]
     return _ready(name, None, axes)
 
 

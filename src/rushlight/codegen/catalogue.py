@@ -243,7 +243,7 @@ FUNCTIONS = (
 # Which gradients of x, weight and bias a backward pass asks for, where there is a weight or none.
 _WANTS = {
     False: ((True, False, False),),
-    True: ((True, True, True), (False, True, True), (True, False, False), (True, True, False)),
+    True: ((True, True, True), (False, True, True), (True, False, False)),
 }
 
 
