@@ -47,7 +47,7 @@ def column(axes: Any, measured: dict[str, Any], size: str) -> None:
             label = f"{way}, {threads} thread{'s' * (threads > 1)}: mean {rows['mean']:.2f}"
             axes.plot(ratios, places, marker, color=colour, markersize=3, label=label)
     axes.set_title(f"{size}: {math.prod(SHAPES[size]):,} numbers")
-    axes.legend(loc="upper left", fontsize=6)
+    axes.legend(loc="lower right", fontsize=6)
 
 
 def named(axes: Any, measured: dict[str, Any], way: str) -> None:
