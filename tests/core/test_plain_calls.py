@@ -81,6 +81,19 @@ def test_what_cannot_be_full() -> None:
         torch.full(2, 1.0)
 
 
+def test_numbers_that_do_not_fit() -> None:
+    x = torch.ones(2)
+    for value, error in ((1e300, RuntimeError), (-1e39, RuntimeError), (2**70, OverflowError)):
+        with pytest.raises(error):
+            x.fill_(value)
+    assert x.tolist() == [1.0, 1.0] and x._version == 0
+    with pytest.raises(OverflowError, match="int too big to convert"):
+        torch.full((2,), 10**40)
+    assert x.fill_(-math.inf).tolist() == [-math.inf] * 2
+    assert torch.ones(1, dtype=torch.float64).fill_(1e300).tolist() == [1e300]
+    assert x.fill_(3.4028234663852886e38)[0] == torch.finfo(torch.float32).max
+
+
 def test_empty() -> None:
     x = torch.empty(2, 3)
     assert x.shape == (2, 3) and x.dtype is torch.float32 and x.is_contiguous()

@@ -366,6 +366,8 @@ def _shown(x: Any) -> str:
 
 def fill_number(value: Any, dtype: Any) -> Any:
     """A Python number as it is filled into a dtype, or PyTorch's error where it does not fit."""
+    if isinstance(value, int) and not -(1 << 63) <= value < 1 << 64:
+        raise OverflowError("int too big to convert")
     kind = dtype.kind
     if kind == "b":
         return bool(value)

@@ -11,6 +11,7 @@ Note [Taking turns]
 
 from __future__ import annotations
 
+import math
 from _thread import _count as _threads
 from typing import Any, Final
 
@@ -61,6 +62,7 @@ from rushlight.locks import lock
 from rushlight.native import i64
 
 _ndarray: Final = np.ndarray
+_FLOAT_MAX: Final = 3.4028234663852886e38
 _F32: Final = np.dtype(np.float32)
 _F64: Final = np.dtype(np.float64)
 _TURNS: Final = 64
@@ -206,6 +208,8 @@ def fill_plain(target: TensorBase, value: float) -> bool:
     array = target._array
     if not is_plain(target, array) or not array.flags.writeable:
         return False
+    if array.dtype is _F32 and _FLOAT_MAX < abs(value) < math.inf:
+        return False  # too large: others tell of it
     array.fill(value)
     target._storage.written()
     return True
