@@ -30,25 +30,41 @@ static PyObject *filled_as(PyObject *self, PyObject *const *args, Py_ssize_t cou
     Py_RETURN_NONE;
 }
 
-/* spread(shape, count, g): g / count in the place of every element */
+/* spread(shape, kept, count, g): g / count, in the place of every element that it is a mean of; `kept` is the
+   shape with 1 for the axes that were reduced */
+#define SPREAD(T)                                                                                 \\
+    for (npy_intp done = 0, from = 0; done < size; done += inner) {                               \\
+        T *to = (T *)PyArray_DATA(y) + done;                                                      \\
+        const T *g = (const T *)PyArray_DATA(x) + from;                                           \\
+        if (along) for (npy_intp i = 0; i < inner; i++) to[i] = g[i] / (T)n;                      \\
+        else for (npy_intp i = 0; i < inner; i++) to[i] = *g / (T)n;                              \\
+        for (int d = nd - 2; d >= 0; d--) { /* on to the next line */                             \\
+            from += step[d];                                                                      \\
+            if (++at[d] < dims[d]) break;                                                         \\
+            from -= dims[d] * step[d];                                                            \\
+            at[d] = 0;                                                                            \\
+        }                                                                                         \\
+    }
 static PyObject *spread(PyObject *self, PyObject *const *args, Py_ssize_t count) {
-    npy_intp dims[MOST_AXES];
-    if (count != 3 || !PyArray_CheckExact(args[2])) Py_RETURN_NONE;
-    PyArrayObject *g = (PyArrayObject *)args[2];
-    const int type = PyArray_TYPE(g), nd = ints_of(args[0], dims);
-    const double n = PyFloat_AsDouble(args[1]);
+    npy_intp dims[MOST_AXES], kept[MOST_AXES], step[MOST_AXES], at[MOST_AXES] = {0}, all = 1;
+    if (count != 4 || !PyArray_CheckExact(args[3])) Py_RETURN_NONE;
+    PyArrayObject *x = (PyArrayObject *)args[3];
+    const int type = PyArray_TYPE(x), nd = ints_of(args[0], dims);
+    const double n = PyFloat_AsDouble(args[2]);
     if (n == -1 && PyErr_Occurred()) return NULL;
-    if (nd < 0 || PyArray_NDIM(g) || (type != NPY_FLOAT && type != NPY_DOUBLE) || PyArray_ISBYTESWAPPED(g) || !PyArray_ISALIGNED(g)) Py_RETURN_NONE;
+    if (nd < 0 || ints_of(args[1], kept) != nd || (type != NPY_FLOAT && type != NPY_DOUBLE)) Py_RETURN_NONE;
+    for (int d = nd - 1; d >= 0; d--) {
+        if (kept[d] != 1 && kept[d] != dims[d]) Py_RETURN_NONE;
+        step[d] = kept[d] == 1 ? 0 : all;
+        all *= kept[d];
+    }
+    if (!PyArray_ISCARRAY_RO(x) || PyArray_SIZE(x) != all) Py_RETURN_NONE;
     PyArrayObject *y = (PyArrayObject *)PyArray_EMPTY(nd, dims, type, 0);
     if (y == NULL) return NULL;
-    const npy_intp size = PyArray_SIZE(y);
-    if (type == NPY_FLOAT) {
-        const float each = *(float *)PyArray_DATA(g) / (float)n;
-        for (npy_intp i = 0; i < size; i++) ((float *)PyArray_DATA(y))[i] = each;
-    } else {
-        const double each = *(double *)PyArray_DATA(g) / n;
-        for (npy_intp i = 0; i < size; i++) ((double *)PyArray_DATA(y))[i] = each;
-    }
+    const npy_intp size = PyArray_SIZE(y), inner = nd ? dims[nd - 1] : 1;
+    const int along = nd && step[nd - 1];
+    if (type == NPY_FLOAT) SPREAD(float)
+    else SPREAD(double)
     return (PyObject *)y;
 }
 

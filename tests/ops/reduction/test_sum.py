@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import ml_dtypes
 import numpy as np
@@ -158,3 +159,26 @@ def test_non_contiguous_and_broadcast_inputs() -> None:
         same(x.amax(0), view.max(0))
         same(x.cumsum(1), view.cumsum(1))
         same(x.norm(), np.sqrt((view * view).sum()))
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64, torch.float16, torch.complex64])
+@pytest.mark.parametrize(
+    ("shape", "dims"),
+    [
+        ((3, 4), (0,)), ((3, 4), (1,)), ((2, 3, 4), (1,)), ((2, 3, 4), (0, 2)), ((2, 1, 3), (1,)),
+        ((0, 3), (0,)), ((3, 0), (1,)), ((5,), (0,)), ((2, 3, 4), (0, 1, 2)), ((70, 90), (1,)),
+    ],
+)  # fmt: skip
+@pytest.mark.parametrize("keepdim", [False, True])
+def test_the_gradient_of_a_mean_is_spread(
+    shape: tuple[int, ...], dims: tuple[int, ...], keepdim: bool, dtype: Any
+) -> None:
+    x = torch.ones(shape, dtype=dtype, requires_grad=True)
+    y = x.mean(dims, keepdim=keepdim)
+    for step in (1, 2):  # the second time it does not lie in rows
+        g = torch.arange(float(y.numel() * step)).to(dtype)[::step].reshape(y.shape)
+        (gx,) = torch.autograd.grad(y, x, g, retain_graph=True)
+        n = math.prod(shape[d] for d in dims)
+        wanted = g.numpy().reshape([1 if d in dims else n for d, n in enumerate(shape)])
+        np.testing.assert_array_equal(gx.numpy(), np.broadcast_to(wanted / (n or 1), shape))
+        assert gx.dtype is dtype and gx.is_contiguous()

@@ -6,6 +6,7 @@ Norms stand in `vector_norm.py`, largest and smallest in `minmax.py`, running on
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Callable
 from typing import Any, Final
@@ -150,6 +151,15 @@ def _total(x: Any, axes: Any, keep: bool) -> Any:
 
 
 # --- mean -----------------------------------------------------------------------------------------
+@functools.lru_cache(maxsize=1024)
+def _kept(shape: tuple[int, ...], dims: tuple[int, ...] | None) -> tuple[Any, int, bool]:
+    """The shape with 1 for the axes of a mean, over how many elements it goes, and whether all of
+    them are few."""
+    axes = range(len(shape)) if dims is None else [d % len(shape) for d in dims if shape]
+    kept = tuple([1 if d in axes else n for d, n in enumerate(shape)])
+    return kept, reduced_count(shape, dims), math.prod(shape) <= _LITTLE
+
+
 @op
 class Mean(Sum):
     """The mean over `dims`, in `dtype` (None: as it is)."""
@@ -168,13 +178,14 @@ class Mean(Sum):
         shapes = node._input_shapes
         assert shapes is not None
         shape = shapes[0]
-        n = reduced_count(shape, self.dims)
+        kept, n, little = _kept(shape, self.dims)
+        # PyTorch gives a dense one; a leaf would copy an expanded one anyway
+        dense = not isinstance(g, TensorBase) and (
+            little or isinstance(node._next_edges[0], TensorBase)
+        )
+        if little and dense and (made := kernels.spread(shape, kept, n or 1, g)) is not None:
+            return (made,)
         spread = v.broadcast(self.back(g / n if n else g, shape), shape)
-        if isinstance(g, TensorBase):
-            return (spread,)
-        # PyTorch gives a dense one; a leaf would copy an expanded one anyway, and where there is
-        # little the kernel below writes it
-        dense = math.prod(shape) <= _LITTLE or isinstance(node._next_edges[0], TensorBase)
         return (v.copy(spread) if dense else spread,)
 
     samples = drawn(
@@ -194,7 +205,7 @@ class MeanAll(Mean):
         n = math.prod(shape)
         if self.dtype is not None or n > _LITTLE:  # where a view costs less than a copy
             return None
-        return kernels.bound(kernels.spread, shape, n or 1)
+        return kernels.bound(kernels.spread, shape, (1,) * len(shape), n or 1)
 
     samples = drawn(real=[(2, 3), ()], complex=[(3,)])
 
