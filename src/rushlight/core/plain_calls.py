@@ -126,20 +126,20 @@ def _made(array: Any) -> Any:
     return None if array is None else finish(wrap(array))
 
 
-def _is_elsewhere() -> bool:
+def is_elsewhere() -> bool:
     """Whether new tensors may be on another device, or of a batch."""
     return _devices.chosen_anywhere or stack.batches != 0
 
 
 def filled(value: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """`zeros`, `ones` and `empty`, of sizes."""
-    if kwargs or _is_elsewhere():
+    if kwargs or is_elsewhere():
         return None
     return _made(_filled(args, value, _dtypes.default_numpy.num))
 
 
 def full(_: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    if kwargs or len(args) != 2 or type(args[0]) is not tuple or _is_elsewhere():
+    if kwargs or len(args) != 2 or type(args[0]) is not tuple or is_elsewhere():
         return None
     value = args[1]
     if type(value) is float and -_LARGE < value < _LARGE:
@@ -149,7 +149,7 @@ def full(_: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
 
 def tensor(_: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """Of numbers and lists of them; `requires_grad=True` may stand behind."""
-    if len(args) != 1 or len(kwargs) > 1 or _is_elsewhere():
+    if len(args) != 1 or len(kwargs) > 1 or is_elsewhere():
         return None
     wants_grad = kwargs.get("requires_grad") if kwargs else False
     if wants_grad is not False and wants_grad is not True:
@@ -172,6 +172,6 @@ def like(value: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
 
 
 def arange(_: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    if kwargs or _is_elsewhere():
+    if kwargs or is_elsewhere():
         return None
     return _made(_counted(args, -1, _dtypes.default_numpy.num))

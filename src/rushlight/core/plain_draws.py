@@ -13,10 +13,10 @@ from typing import Any, Final
 import numpy as np
 
 from rushlight import dtypes
-from rushlight.arrays import device as devices
 from rushlight.core.dispatch import in_rows
 from rushlight.core.grad_mode import state
 from rushlight.core.graph import TensorBase, requires_grad, wrap
+from rushlight.core.plain_calls import is_elsewhere
 from rushlight.core.record import finish, recording
 from rushlight.core.transforms.stack import stack
 from rushlight.core.views.inplace import is_plain
@@ -27,7 +27,6 @@ _float32: Final[Any] = np.float32
 _F32: Final = np.dtype(np.float32)
 _F64: Final = np.dtype(np.float64)
 _dtypes: Final[Any] = dtypes  # as it is when asked: the default may be another by then
-_devices: Final[Any] = devices
 # Elements. More are drawn while other threads run, and for that the public functions take the
 # generator's lock.
 _MOST: Final = 20_000
@@ -48,11 +47,6 @@ def _number(args: tuple[Any, ...], at: int, default: float) -> float:
     if type(x) is float or (type(x) is int and -_LARGE < x < _LARGE):
         return float(x)
     return math.nan
-
-
-def _is_elsewhere() -> bool:
-    """Whether new tensors may be on another device, or of a batch."""
-    return _devices.chosen_anywhere or stack.batches != 0
 
 
 # --- in place -------------------------------------------------------------------------------------
@@ -115,7 +109,7 @@ def bernoulli_(source: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> An
 def sample(told: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """`rand` and `randn`, of sizes. `told` are the module of generators, what makes the array, and
     what that is told of the numbers."""
-    if kwargs or _is_elsewhere():
+    if kwargs or is_elsewhere():
         return None
     source, make, end = told
     array = make(source.default_generator.bits, args, _dtypes.default_numpy.num, 0.0, end)
@@ -124,7 +118,7 @@ def sample(told: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
 
 def randint(source: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     n = len(args)
-    if kwargs or n < 2 or n > 3 or _is_elsewhere() or type(args[n - 1]) is not tuple:
+    if kwargs or n < 2 or n > 3 or is_elsewhere() or type(args[n - 1]) is not tuple:
         return None
     low = args[0] if n == 3 else 0
     high = args[n - 2]
@@ -137,7 +131,7 @@ def randint(source: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
 def randperm(source: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     if kwargs or len(args) != 1 or type(args[0]) is not int or not 0 <= args[0] <= _MOST:
         return None
-    bits = None if _is_elsewhere() else _bits(source)
+    bits = None if is_elsewhere() else _bits(source)
     array = None if bits is None else bits.shuffled(args[0])
     return None if array is None else finish(wrap(array))
 
@@ -158,22 +152,17 @@ def _rows_of(x: TensorBase) -> Any:
     return array if 0 < array.size <= _MOST and in_rows(x, array) else None
 
 
-def rand_like(source: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+def like(told: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """`rand_like` and `randn_like`. `told` are the module of generators, and whether the numbers
+    are normal ones."""
+    source, normal = told
     x = _model(args, kwargs)
     bits = None if x is None else _bits(source)
     if bits is None:
         return None
     made = _empty(x.shape, x.dtype)
-    return finish(wrap(made)) if bits.uniform(made, 0.0, 1.0) else None
-
-
-def randn_like(source: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    x = _model(args, kwargs)
-    bits = None if x is None else _bits(source)
-    if bits is None:
-        return None
-    made = _empty(x.shape, x.dtype)
-    return finish(wrap(made)) if bits.normals(made, 0.0, 1.0) else None
+    fill = bits.normals if normal else bits.uniform
+    return finish(wrap(made)) if fill(made, 0.0, 1.0) else None
 
 
 def bernoulli(source: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:

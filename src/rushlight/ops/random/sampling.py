@@ -472,7 +472,7 @@ def _like(
     return t
 
 
-def _export_like(name: str, draw: Callable[[Any, Any], None], quick: Any, text: str) -> None:
+def _export_like(name: str, draw: Callable[[Any, Any], None], text: str) -> None:
     def like(
         input: Any, *, generator: Any = None, dtype: Any = None, layout: Any = None,
         device: Any = None, pin_memory: bool = False, requires_grad: bool = False,
@@ -484,17 +484,14 @@ def _export_like(name: str, draw: Callable[[Any, Any], None], quick: Any, text: 
             memory_format,
         )  # fmt: skip
 
-    function(method=False, quick=quick, told=random)(variant(like, name, describe(text)))
+    export = function(method=False, quick=plain_draws.like, told=(random, draw is _normal))
+    export(variant(like, name, describe(text)))
 
 
 _export_like(
-    "rand_like", _uniform, plain_draws.rand_like,
-    "Numbers drawn evenly from [0, 1), in the shape and dtype of `input`.",
-)  # fmt: skip
-_export_like(
-    "randn_like", _normal, plain_draws.randn_like,
-    "Normal numbers in the shape and dtype of `input`.",
-)  # fmt: skip
+    "rand_like", _uniform, "Numbers drawn evenly from [0, 1), in the shape and dtype of `input`."
+)
+_export_like("randn_like", _normal, "Normal numbers in the shape and dtype of `input`.")
 
 
 @function(method=False)
